@@ -1,0 +1,72 @@
+# Every target works alone on a fresh machine that has Python >= 3.11, make and git:
+# it makes .venv, installs what it needs, and runs. `make` or `make help` lists the targets.
+
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format docs bench clean
+
+VENV := .venv
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+PYTHONS := python3.11 python3.12 python3.13 python3.14 python3 python
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+ARGS ?=
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+
+demo: $(VENV)/.installed ## learn, draw and query the network of real radiologists' readings (into demo/)
+	@$(BIN)/radreason network learn --readings lidc --out demo/lidc
+	@$(BIN)/radreason network query demo/lidc spiculation=5
+	@$(BIN)/radreason network query demo/lidc --do margin=1 --of malignancy
+	@echo
+	@echo "Open demo/lidc/network.svg to see the network, and try for yourself:"
+	@echo "  $(BIN)/radreason network show demo/lidc"
+	@echo "  $(BIN)/radreason network query demo/lidc spiculation=4:0.7,5:0.3 calcification=6"
+
+test: $(VENV)/.installed ## run all tests (make test ARGS="-m 'not slow'" leaves out the slow ones)
+	@$(BIN)/python -m pytest -q $(ARGS)
+
+check: $(VENV)/.installed ## format, lint, types, import rules, generated documents
+	@$(BIN)/ruff format --check --quiet . || { echo "format: some files are not as 'make format' writes them:"; $(BIN)/ruff format --check .; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python docs/write_cli.py --check
+
+format: $(VENV)/.installed ## rewrite all files in the one format, mend what the linter can mend
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+docs: $(VENV)/.installed ## write docs/cli.md and the picture of the README again
+	@$(BIN)/python docs/write_cli.py
+	@$(BIN)/radreason network learn --readings lidc --out demo/lidc
+	@cp demo/lidc/network.svg docs/img/lidc-network.svg
+	@echo "wrote docs/cli.md and docs/img/lidc-network.svg"
+
+bench: $(VENV)/.installed-bench ## run the benchmarks: one JSON line per answer
+	@for script in benchmarks/bench_*.py; do $(BIN)/python $$script $(ARGS) || exit 1; done
+
+clean: ## remove .venv, demo/ and caches
+	@rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+# torch goes first and through the constraints, so that nothing later can swap it for another build.
+$(VENV)/.installed: pyproject.toml constraints.txt
+	@$(BIN)/python -c '' 2>/dev/null || { \
+	    for python in $(PYTHON) $(PYTHONS); do \
+	        if $$python -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	            echo "Making $(VENV) with $$($$python --version) ..."; \
+	            exec $$python -m venv --clear $(VENV); \
+	        fi; \
+	    done; \
+	    echo "Found no Python >= 3.11 with the venv module (tried: $(strip $(PYTHON) $(PYTHONS)))."; \
+	    echo "  expected: one of them on the PATH"; \
+	    echo "  try: install Python 3.11 (on Debian and Ubuntu python3-venv too), or make PYTHON=/path/to/python"; \
+	    exit 1; }
+	@echo "Installing into $(VENV): torch, then the rest (once; some minutes) ..."
+	@$(PIP) install --quiet -c constraints.txt torch
+	@$(PIP) install --quiet -c constraints.txt -e '.[lidc,test,dev]'
+	@touch $@
+
+$(VENV)/.installed-bench: $(VENV)/.installed
+	@$(PIP) install --quiet -c constraints.txt -e '.[bench]'
+	@touch $@
