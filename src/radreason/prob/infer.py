@@ -13,8 +13,8 @@ a variable changes no posterior. Three ways through one plan:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -35,11 +35,16 @@ class Potentials:
         self.tables = tuple(tables)
         self.buckets = tuple(_potential(plan, bucket, tables) for bucket in plan.buckets)
         self._tapes: dict[torch.dtype, Tape] = {}
+        self._versions = _versions(tables)
 
     @property
     def requires_grad(self) -> bool:
         """Whether a gradient with respect to a table is wanted."""
         return torch.is_grad_enabled() and any(t.requires_grad for t in self.tables)
+
+    def holds(self, tables: Sequence[Tensor]) -> bool:
+        """Whether these are the tables it was made from, unchanged."""
+        return [id(t) for t in tables] == [id(t) for t in self.tables] and self._versions == _versions(tables)
 
     def to(self, like: Tensor) -> tuple[Tensor | None, ...]:
         """Give the buckets' potentials with the type and on the device of a tensor."""
@@ -85,8 +90,9 @@ def marginals(
     if not faint.any():
         return beliefs, log_z
     rows = faint.nonzero().squeeze(1)
+    _refuse_what_is_no_likelihood(evidence.detach(), rows)
     careful, careful_log_z = _in_logarithms(potentials, evidence[rows])
-    _refuse_contradictions(evidence, rows, careful_log_z)
+    _refuse_contradictions(rows, careful_log_z)
     beliefs, log_z = passes(potentials, torch.where(faint[:, None], torch.ones_like(evidence), evidence))
     return beliefs.index_copy(0, rows, careful), log_z.index_copy(0, rows, careful_log_z)
 
@@ -99,11 +105,12 @@ def most_probable(
     The same elimination with a maximum in the place of the sum; the derivative of a maximum points
     at the states that reach it.
     """
+    _refuse_what_is_no_likelihood(evidence.detach(), torch.arange(len(evidence), device=evidence.device))
     with torch.enable_grad():
         log_evidence = _log(evidence.detach().double()).requires_grad_()
         best = _eliminate(potentials, log_evidence, lambda x, dim: x.max(dim).values)
         chosen = torch.autograd.grad(best.sum(), log_evidence)[0]
-    _refuse_contradictions(evidence, torch.arange(len(best), device=best.device), best.detach())
+    _refuse_contradictions(torch.arange(len(best), device=best.device), best.detach())
     states = [c.argmax(dim=1) for c in chosen.split(potentials.plan.sizes, dim=1)]
     return torch.stack(states, dim=1), best.detach()
 
@@ -126,6 +133,11 @@ def expected_counts(
 
 
 # Layout
+
+
+def _versions(tables: Sequence[Tensor]) -> list[int]:
+    """Count the changes made to tensors in place; inference tensors, which keep no count, do not change."""
+    return [0 if t.is_inference() else t._version for t in tables]
 
 
 def _potential(plan: Plan, bucket: Bucket, tables: Sequence[Tensor]) -> Tensor | None:
@@ -165,7 +177,7 @@ def _suits_compiled(potentials: Potentials, evidence: Tensor) -> bool:
 
 def _faint(dtype: torch.dtype) -> float:
     """Below this a sum of products may have lost terms to underflow."""
-    return float(torch.finfo(dtype).tiny) ** 0.5
+    return math.sqrt(torch.finfo(dtype).tiny)
 
 
 def _compiled(potentials: Potentials, evidence: Tensor) -> tuple[Tensor, Tensor]:
@@ -224,7 +236,7 @@ def _two_passes(potentials: Potentials, evidence: Tensor) -> tuple[Tensor, Tenso
     plan = potentials.plan
     split = evidence.split(plan.sizes, dim=1)
     top = torch.stack([e.amax(1) for e in split]).detach()
-    usable = (top.isfinite() & (top > 0)).all(0)
+    usable = (top.isfinite() & (top > 0)).all(0) & (evidence.detach() >= 0).all(1)
     top = torch.where(usable, top, torch.ones_like(top))
     log_z = torch.where(usable, top.log().sum(0), torch.nan)
     scaled = [(e / t[:, None]).T for e, t in zip(split, top, strict=True)]
@@ -242,7 +254,7 @@ def _two_passes(potentials: Potentials, evidence: Tensor) -> tuple[Tensor, Tenso
 
     # The scaled roots are constants times the roots: their product is P(evidence) up to a constant.
     roots = [m for m, b in zip(messages, plan.buckets, strict=True) if b.target is None]
-    total = prod(roots[1:], start=roots[0])
+    total = _product(roots)
     by_message = [torch.ones_like(total) for _ in steps]
     for i, step in reversed(list(enumerate(steps))):
         if step.bucket.target is None:
@@ -344,14 +356,14 @@ def _by_variable(steps: Sequence[_Step]) -> dict[int, Tensor]:
 
 def _in_logarithms(potentials: Potentials, evidence: Tensor) -> tuple[Tensor, Tensor]:
     """As `_two_passes`, for few samples, however small the numbers; impossible ones have log_z = -inf."""
-    differentiable = torch.is_grad_enabled()
+    wanted = torch.is_grad_enabled() and (evidence.requires_grad or potentials.requires_grad)
     with torch.enable_grad():
         log_evidence = _log(evidence.double())
         if not log_evidence.requires_grad:
             log_evidence.requires_grad_()
         log_z = _eliminate(potentials, log_evidence, _log_sum_exp)
-        (beliefs,) = torch.autograd.grad(log_z.sum(), log_evidence, create_graph=differentiable)
-    if not differentiable:
+        (beliefs,) = torch.autograd.grad(log_z.sum(), log_evidence, create_graph=wanted)
+    if not wanted:
         log_z = log_z.detach()
     return beliefs.to(evidence), log_z.to(evidence)
 
@@ -392,20 +404,22 @@ def _log_sum_exp(x: Tensor, dim: int) -> Tensor:
     return _log((x - top).exp().sum(dim)) + top.squeeze(dim)
 
 
-def _refuse_contradictions(evidence: Tensor, rows: Tensor, log_z: Tensor) -> None:
-    possible = log_z.isfinite()
-    if possible.all():
-        return
-    sample = int(rows[~possible][0])
-    values = evidence[sample].detach()
-    if not (values.isfinite().all() and (values >= 0).all()):
+def _refuse_what_is_no_likelihood(evidence: Tensor, rows: Tensor) -> None:
+    wrong = ~((evidence[rows] >= 0) & evidence[rows].isfinite())
+    if wrong.any():
+        row, position = (int(i) for i in wrong.nonzero()[0])
         raise InputError(
-            found=f"sample {sample}: a likelihood of {float(values[~(values >= 0) | values.isinf()][0])}",
-            expected="numbers from zero up, at least one above zero for each variable",
+            found=f"sample {int(rows[row])}: a likelihood of {float(evidence[rows[row], position]):g}",
+            expected="finite numbers from zero up",
         )
-    more = f" (and {int((~possible).sum()) - 1} more)" if int((~possible).sum()) > 1 else ""
-    raise InputError(
-        found=f"sample {sample}{more}: the evidence contradicts itself, its probability is zero",
-        expected="evidence that is possible under the network",
-        hint="learn the tables with a pseudocount above zero, or give likelihoods above zero",
-    )
+
+
+def _refuse_contradictions(rows: Tensor, log_z: Tensor) -> None:
+    impossible = rows[~log_z.isfinite()].tolist()
+    if impossible:
+        more = f" (and {len(impossible) - 1} more)" if len(impossible) > 1 else ""
+        raise InputError(
+            found=f"sample {impossible[0]}{more}: the evidence contradicts itself, its probability is zero",
+            expected="evidence that is possible under the network",
+            hint="learn the tables with a pseudocount above zero, or give likelihoods above zero",
+        )
