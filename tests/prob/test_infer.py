@@ -1,4 +1,4 @@
-"""Posteriors against enumeration of the joint, against the derivative of log Z, and against other libraries."""
+"""Posteriors against enumeration of the joint, the derivative of log Z, and other libraries."""
 
 import gzip
 import math

@@ -65,7 +65,7 @@ def distribution(variable: Variable, value: State) -> Float[Tensor, "B _"]:
     off = (total - 1).abs() > ROUNDING
     if off.any():
         raise InputError(
-            found=f"an intervention on {variable.name!r} with probabilities that sum to {float(total[off][0]):g}",
+            found=f"an intervention on {variable.name!r} whose probabilities sum to {float(total[off][0]):g}",
             expected="a state, or a distribution over states with sum one",
         )
     return rows / total[:, None]
@@ -104,7 +104,7 @@ def _from_tensor(variable: Variable, value: Tensor) -> Tensor:
         return _checked(variable, value if value.ndim == 2 else value[None])
     raise InputError(
         found=f"evidence on {variable.name!r}: a tensor of {value.dtype} with shape {tuple(value.shape)}",
-        expected=f"floats of shape ({variable.size},) or (samples, {variable.size}), or integers of shape (samples,)",
+        expected=f"floats of shape ({variable.size},) or (samples, {variable.size}), or integers (samples,)",
     )
 
 
@@ -126,13 +126,15 @@ def _checked(variable: Variable, rows: Tensor) -> Tensor:
     if wrong.any():
         row, state = (int(i) for i in wrong.nonzero()[0])
         raise InputError(
-            found=f"evidence on {variable.name!r}, sample {row}: {float(values[row, state]):g} for state {variable.states[state]!r}",
+            found=f"evidence on {variable.name!r}, sample {row}: "
+            f"{float(values[row, state]):g} for state {variable.states[state]!r}",
             expected="likelihoods: finite numbers from zero up",
         )
     nothing = (values == 0).all(dim=1)
     if nothing.any():
         raise InputError(
-            found=f"evidence on {variable.name!r}, sample {int(nothing.nonzero()[0])}: every state is impossible",
+            found=f"evidence on {variable.name!r}, sample {int(nothing.nonzero()[0])}: "
+            "every state is impossible",
             expected="at least one likelihood above zero; all ones where nothing is known",
         )
     return rows
