@@ -1,0 +1,181 @@
+"""Counts of sets of variables, made only for the sets that a search over structures may ask for.
+
+Labels that are all certain are counted by splitting partitions of the cases, one variable at a
+time (`search.count_sets`). Distributions need products over all cases: one matrix product for
+each set, of the products over its two halves.
+
+    N cases, V variables, U different rows; sets of variables are bit masks
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from radreason.errors import InputError
+from radreason.prob.constraints import Constraints
+from radreason.prob.labels import Labels
+from radreason.prob.score import UNIT, Criterion
+
+SLACK = 1 << 10
+"""Units by which rounding may lift a log likelihood above zero, and more; about 0.001 nat."""
+
+MAX_CELLS = 1 << 24
+"""Cells of one set that distributions may fill; certain states need no such limit."""
+
+MAX_HALVES_BYTES = 1 << 26
+"""Products over halves that are kept for the next sets; beyond that they are made again."""
+
+
+def members(mask: int) -> tuple[int, ...]:
+    """List the variables of a bit mask, ascending."""
+    return tuple(v for v in range(mask.bit_length()) if mask >> v & 1)
+
+
+def mask_of(variables: Iterable[int]) -> int:
+    """Set one bit per variable."""
+    return sum(1 << v for v in variables)
+
+
+def count_sets(labels: Labels, criterion: Criterion, constraints: Constraints) -> Int64[np.ndarray, " sets"]:
+    """Compute F of `score` for every set of variables that a family worth scoring needs."""
+    from radreason.prob import search
+
+    values = np.full(1 << len(labels.schema), search.NOT_COUNTED)
+    sizes = np.array(labels.schema.sizes, dtype=np.int64)
+    limits = _limits(labels, criterion, constraints)
+    bounds = (
+        sizes,
+        np.array(constraints.allowed, dtype=np.int64),
+        np.array(constraints.required, dtype=np.int64),
+        limits,
+        constraints.max_parents,
+    )
+    if labels.is_hard:
+        codes, prefixes, weights = _sorted_rows(labels)
+        products, tables = _cell_tables(criterion, labels)
+        scoring = (products, tables, criterion.ess, float(criterion.penalty))
+        search.count_sets(values, codes, prefixes, weights, scoring, bounds)
+        return values
+
+    nothing = np.empty((len(sizes), 0), dtype=np.int32)
+    scoring = (np.zeros(1), np.empty((1, 0), dtype=np.int64), criterion.ess, float(criterion.penalty))
+    search.count_sets(values, nothing, nothing, np.empty(0), scoring, bounds)
+    counts = SetCounts(labels)
+    for mask in np.flatnonzero(values != search.NOT_COUNTED).tolist():
+        values[mask] = criterion.set_value(*counts.of(mask))
+    return values
+
+
+def _limits(labels: Labels, criterion: Criterion, constraints: Constraints) -> Float64[np.ndarray, " V"]:
+    """Bound, for each child, the configurations of parents beyond which no set can matter.
+
+    Two families are always to be had where a larger one is: the required parents alone, and one
+    more. With BIC and AIC a log likelihood is at most zero, so a family scores at most
+    - penalty * (states - 1) * configurations, and what its edges have of positive prior. With
+    BDeu, whole cases and k states, the first case in a configuration has probability 1/k, so it
+    scores at most - log k * configurations seen. What cannot reach the worse of the two known
+    families is neither best nor second best, nor is any set that holds it.
+    """
+    counts = SetCounts(labels)
+    whole = labels.is_hard and bool((labels.weights == np.floor(labels.weights)).all())
+    limits = np.full(len(labels.schema), np.inf)
+    for child, (required, allowed) in enumerate(zip(constraints.required, constraints.allowed, strict=True)):
+        size = labels.schema.sizes[child]
+        rate = criterion.penalty * (size - 1) if criterion.name != "bdeu" else math.log(size) / UNIT * whole
+        if rate == 0:
+            continue
+        optional = members(allowed & ~required) if required.bit_count() < constraints.max_parents else ()
+        known = [required, *(required | 1 << v for v in optional)]
+        prior = constraints.prior[child]
+        floor = min(
+            criterion.set_value(*counts.of(parents | 1 << child))
+            - criterion.set_value(*counts.of(parents))
+            + int(prior[list(members(parents))].sum())
+            for parents in known
+        )
+        gain = int(
+            np.maximum(prior, 0)[list(members(allowed))].sum()
+            + np.minimum(prior, 0)[list(members(required))].sum()
+        )
+        limits[child] = (gain - floor + SLACK) / rate
+    return limits
+
+
+def _sorted_rows(
+    labels: Labels,
+) -> tuple[Int64[np.ndarray, "V U"], Int64[np.ndarray, "V U"], Float64[np.ndarray, " U"]]:
+    """Give the different rows in lexicographic order, the number of each prefix, and weights."""
+    codes = labels.codes.astype(np.int64)
+    order = np.lexsort(codes.T[::-1])
+    codes = codes[order]
+    differs = np.ones((len(codes), codes.shape[1]), dtype=bool)
+    differs[1:] = np.logical_or.accumulate(codes[1:] != codes[:-1], axis=1)
+    firsts = np.flatnonzero(differs[:, -1])
+    prefixes = np.zeros((codes.shape[1], len(firsts)), dtype=np.int64)
+    prefixes[1:] = differs[firsts, :-1].cumsum(axis=0).T
+    weights = np.add.reduceat(labels.weights[order], firsts)
+    return np.ascontiguousarray(codes[firsts].T), prefixes, weights
+
+
+def _cell_tables(
+    criterion: Criterion, labels: Labels
+) -> tuple[Float64[np.ndarray, " q"], Int64[np.ndarray, "q _"]]:
+    """Look cell values up where all counts are whole and small; an empty table means: compute them."""
+    products = {1.0}
+    if criterion.ess:
+        for size in labels.schema.sizes:
+            products |= {product * size for product in products}
+    ascending = np.array(sorted(products))
+    n_cases = int(labels.total_weight)
+    if (labels.weights != np.floor(labels.weights)).any() or len(products) * n_cases > MAX_CELLS:
+        return np.ones(1), np.empty((1, 0), dtype=np.int64)
+    counts = np.arange(n_cases + 1.0)
+    return ascending, np.stack([criterion.cell_values(counts, product) for product in ascending])
+
+
+class SetCounts:
+    """Counts of single sets of variables, expected ones where labels are distributions."""
+
+    def __init__(self, labels: Labels) -> None:
+        self.labels = labels
+        self.halves: dict[int, Float64[np.ndarray, "N _"]] = {}
+
+    def of(self, mask: int) -> tuple[Float64[np.ndarray, " ..."], float]:
+        """Count the cells over the set, and say how many there are; empty ones may be left out."""
+        variables = members(mask)
+        product = math.prod(float(self.labels.schema.sizes[v]) for v in variables)
+        if self.labels.is_hard:
+            cell, span = np.zeros(self.labels.n_cases, dtype=np.int64), 1
+            for v in variables:
+                if span > self.labels.n_cases:  # most cells are empty: number those that are not
+                    _, cell = np.unique(cell, return_inverse=True)
+                    span = int(cell.max()) + 1
+                cell = cell * self.labels.schema.sizes[v] + self.labels.codes[:, v]
+                span *= self.labels.schema.sizes[v]
+            return np.bincount(cell, self.labels.weights), product
+        if product > MAX_CELLS:
+            raise InputError(
+                found=f"{product:,.0f} combinations of states of {len(variables)} variables",
+                expected=f"at most {MAX_CELLS:,} where labels are distributions",
+                hint="say max_parents",
+            )
+        middle = len(variables) // 2
+        left, right = self._rows(variables[middle:]), self._rows(variables[:middle])
+        return (left.T * self.labels.weights) @ right, product
+
+    def _rows(self, variables: tuple[int, ...]) -> Float64[np.ndarray, "N _"]:
+        """Multiply the distributions of these variables, case by case."""
+        mask = mask_of(variables)
+        if mask not in self.halves:
+            rows = np.ones((self.labels.n_cases, 1))
+            for v in variables:
+                column = self.labels.columns[v]
+                rows = (rows[:, :, None] * column[:, None, :]).reshape(len(rows), -1)
+            if sum(half.nbytes for half in self.halves.values()) > MAX_HALVES_BYTES:
+                self.halves.clear()
+            self.halves[mask] = rows
+        return self.halves[mask]
