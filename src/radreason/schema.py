@@ -150,14 +150,13 @@ class Schema:
                 found=f"a tensor of width {packed.shape[-1]}",
                 expected=f"width {self.width}: {' + '.join(map(str, self.sizes))} states",
             )
-        return packed.split(self.sizes, dim=-1)
+        pieces: tuple[Tensor, ...] = packed.split(self.sizes, dim=-1)
+        return pieces
 
     def slices(self) -> dict[str, slice]:
         """Where each variable stands in a packed axis."""
         ends = [sum(self.sizes[: i + 1]) for i in range(len(self))]
-        return {
-            name: slice(a, b) for name, (a, b) in zip(self.names, pairwise([0, *ends]), strict=True)
-        }
+        return {name: slice(a, b) for name, (a, b) in zip(self.names, pairwise([0, *ends]), strict=True)}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; what equals its default is left out."""
@@ -183,7 +182,7 @@ class Schema:
             if not isinstance(entry, Mapping):
                 raise InputError(found=f"{source}: variable {number} is {entry!r:.60}", expected=shape)
             _only(entry, {"name", "states", "ordered", "meanings"}, f"{source}: variable {number}")
-            states, meanings = entry.get("states"), entry.get("meanings", [])
+            states, meanings = entry.get("states", ""), entry.get("meanings", [])
             if (
                 not isinstance(entry.get("name"), str)
                 or not _is_list_of_text(states)
@@ -210,7 +209,9 @@ class Schema:
             data = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError) as error:
             raise InputError(
-                found=f"{path}: {error}", expected="a JSON file with a schema", hint="see the README, 'Your own table'"
+                found=f"{path}: {error}",
+                expected="a JSON file with a schema",
+                hint="see the README, 'Your own table'",
             ) from None
         return cls.from_dict(data, str(path))
 
@@ -222,7 +223,9 @@ def _only(entry: Mapping[str, Any], known: set[str], source: str) -> None:
 
 
 def _is_list_of_text(value: object) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(s, str) for s in value)
+    return (
+        isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(s, str) for s in value)
+    )
 
 
 def _grades(name: str, *meanings: str, ordered: bool = True) -> Variable:
@@ -231,16 +234,32 @@ def _grades(name: str, *meanings: str, ordered: bool = True) -> Variable:
 
 LIDC = Schema(
     (
-        _grades("subtlety", "extremely subtle", "moderately subtle", "fairly subtle", "moderately obvious", "obvious"),
+        _grades(
+            "subtlety",
+            "extremely subtle",
+            "moderately subtle",
+            "fairly subtle",
+            "moderately obvious",
+            "obvious",
+        ),
         _grades("internalStructure", "soft tissue", "fluid", "fat", "air", ordered=False),
         _grades(
-            "calcification", "popcorn", "laminated", "solid", "non-central", "central", "absent", ordered=False
+            "calcification",
+            "popcorn",
+            "laminated",
+            "solid",
+            "non-central",
+            "central",
+            "absent",
+            ordered=False,
         ),
         _grades("sphericity", "linear", "ovoid to linear", "ovoid", "ovoid to round", "round"),
         _grades("margin", "poorly defined", "near poorly", "medium", "near sharp", "sharp"),
         _grades("lobulation", "none", "near none", "medium", "near marked", "marked"),
         _grades("spiculation", "none", "near none", "medium", "near marked", "marked"),
-        _grades("texture", "non-solid", "non-solid to part-solid", "part-solid", "part-solid to solid", "solid"),
+        _grades(
+            "texture", "non-solid", "non-solid to part-solid", "part-solid", "part-solid to solid", "solid"
+        ),
         _grades(
             "malignancy",
             "highly unlikely",

@@ -181,8 +181,8 @@ def _faint(dtype: torch.dtype) -> float:
 
 
 def _compiled(potentials: Potentials, evidence: Tensor) -> tuple[Tensor, Tensor]:
-    beliefs, log_z = _Compiled.apply(evidence, potentials)
-    return beliefs, log_z
+    apply: Callable[[Tensor, Potentials], tuple[Tensor, Tensor]] = _Compiled.apply
+    return apply(evidence, potentials)
 
 
 class _Compiled(torch.autograd.Function):
