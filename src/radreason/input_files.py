@@ -43,7 +43,7 @@ def read_bytes(path: Path | str, limit: int, what: str) -> bytes:
 def read_text(path: Path | str, limit: int, what: str) -> str:
     """Read a file of text in UTF-8, with or without a byte-order mark."""
     content = read_bytes(path, limit, what)
-    refuse_other_encodings(content, path, what)
+    _refuse_other_encodings(content, path, what)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -55,7 +55,7 @@ def read_text(path: Path | str, limit: int, what: str) -> str:
         ) from None
 
 
-def refuse_other_encodings(content: bytes, path: Path | str, what: str) -> None:
+def _refuse_other_encodings(content: bytes, path: Path | str, what: str) -> None:
     """Refuse what is certainly not text in UTF-8: UTF-16 and UTF-32, and anything with zero bytes."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(
