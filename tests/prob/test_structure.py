@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from radreason import InputError, Schema, Variable
+from radreason import Schema, Variable
 from radreason.prob.labels import Labels
 from radreason.prob.structure import learn_structure
 

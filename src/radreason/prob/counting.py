@@ -17,6 +17,7 @@ from jaxtyping import Float64, Int64
 
 from radreason.errors import InputError
 from radreason.prob.constraints import Constraints
+from radreason.prob.families import expected_counts
 from radreason.prob.labels import Labels
 from radreason.prob.score import UNIT, Criterion
 
@@ -25,9 +26,6 @@ SLACK = 1 << 10
 
 MAX_CELLS = 1 << 24
 """Cells of one set that distributions may fill; certain states need no such limit."""
-
-MAX_HALVES_BYTES = 1 << 26
-"""Products over halves that are kept for the next sets; beyond that they are made again."""
 
 
 def members(mask: int) -> tuple[int, ...]:
@@ -64,9 +62,8 @@ def count_sets(labels: Labels, criterion: Criterion, constraints: Constraints) -
     nothing = np.empty((len(sizes), 0), dtype=np.int32)
     scoring = (np.zeros(1), np.empty((1, 0), dtype=np.int64), criterion.ess, float(criterion.penalty))
     search.count_sets(values, nothing, nothing, np.empty(0), scoring, bounds)
-    counts = SetCounts(labels)
     for mask in np.flatnonzero(values != search.NOT_COUNTED).tolist():
-        values[mask] = criterion.set_value(*counts.of(mask))
+        values[mask] = criterion.set_value(*_cells(labels, mask))
     return values
 
 
@@ -80,7 +77,6 @@ def _limits(labels: Labels, criterion: Criterion, constraints: Constraints) -> F
     scores at most - log k * configurations seen. What cannot reach the worse of the two known
     families is neither best nor second best, nor is any set that holds it.
     """
-    counts = SetCounts(labels)
     whole = labels.is_hard and bool((labels.weights == np.floor(labels.weights)).all())
     limits = np.full(len(labels.schema), np.inf)
     for child, (required, allowed) in enumerate(zip(constraints.required, constraints.allowed, strict=True)):
@@ -92,8 +88,8 @@ def _limits(labels: Labels, criterion: Criterion, constraints: Constraints) -> F
         known = [required, *(required | 1 << v for v in optional)]
         prior = constraints.prior[child]
         floor = min(
-            criterion.set_value(*counts.of(parents | 1 << child))
-            - criterion.set_value(*counts.of(parents))
+            criterion.set_value(*_cells(labels, parents | 1 << child))
+            - criterion.set_value(*_cells(labels, parents))
             + int(prior[list(members(parents))].sum())
             for parents in known
         )
@@ -137,45 +133,25 @@ def _cell_tables(
     return ascending, np.stack([criterion.cell_values(counts, product) for product in ascending])
 
 
-class SetCounts:
-    """Counts of single sets of variables, expected ones where labels are distributions."""
-
-    def __init__(self, labels: Labels) -> None:
-        self.labels = labels
-        self.halves: dict[int, Float64[np.ndarray, "N _"]] = {}
-
-    def of(self, mask: int) -> tuple[Float64[np.ndarray, " ..."], float]:
-        """Count the cells over the set, and say how many there are; empty ones may be left out."""
-        variables = members(mask)
-        product = math.prod(float(self.labels.schema.sizes[v]) for v in variables)
-        if self.labels.is_hard:
-            cell, span = np.zeros(self.labels.n_cases, dtype=np.int64), 1
-            for v in variables:
-                if span > self.labels.n_cases:  # most cells are empty: number those that are not
-                    _, cell = np.unique(cell, return_inverse=True)
-                    span = int(cell.max()) + 1
-                cell = cell * self.labels.schema.sizes[v] + self.labels.codes[:, v]
-                span *= self.labels.schema.sizes[v]
-            return np.bincount(cell, self.labels.weights), product
-        if product > MAX_CELLS:
-            raise InputError(
-                found=f"{product:,.0f} combinations of states of {len(variables)} variables",
-                expected=f"at most {MAX_CELLS:,} where labels are distributions",
-                hint="say max_parents",
-            )
-        middle = len(variables) // 2
-        left, right = self._rows(variables[middle:]), self._rows(variables[:middle])
-        return (left.T * self.labels.weights) @ right, product
-
-    def _rows(self, variables: tuple[int, ...]) -> Float64[np.ndarray, "N _"]:
-        """Multiply the distributions of these variables, case by case."""
-        mask = mask_of(variables)
-        if mask not in self.halves:
-            rows = np.ones((self.labels.n_cases, 1))
-            for v in variables:
-                column = self.labels.columns[v]
-                rows = (rows[:, :, None] * column[:, None, :]).reshape(len(rows), -1)
-            if sum(half.nbytes for half in self.halves.values()) > MAX_HALVES_BYTES:
-                self.halves.clear()
-            self.halves[mask] = rows
-        return self.halves[mask]
+def _cells(labels: Labels, mask: int) -> tuple[Float64[np.ndarray, " ..."], float]:
+    """Count the cells over one set, and say how many there are; empty ones may be left out."""
+    variables = members(mask)
+    product = math.prod(float(labels.schema.sizes[v]) for v in variables)
+    if not variables:
+        return np.array([labels.total_weight]), product
+    if labels.is_hard:
+        cell, span = np.zeros(labels.n_cases, dtype=np.int64), 1
+        for v in variables:
+            if span > labels.n_cases:  # most cells are empty: number those that are not
+                _, cell = np.unique(cell, return_inverse=True)
+                span = int(cell.max()) + 1
+            cell = cell * labels.schema.sizes[v] + labels.codes[:, v]
+            span *= labels.schema.sizes[v]
+        return np.bincount(cell, labels.weights), product
+    if product > MAX_CELLS:
+        raise InputError(
+            found=f"{product:,.0f} combinations of states of {len(variables)} variables",
+            expected=f"at most {MAX_CELLS:,} where labels are distributions",
+            hint="say max_parents",
+        )
+    return expected_counts(labels, variables), product

@@ -146,29 +146,34 @@ def markov_blanket(parents: Parents, variable: int) -> tuple[int, ...]:
     return tuple(sorted((set(parents[variable]) | set(own_children) | spouses) - {variable}))
 
 
-def essential_edges(parents: Parents) -> tuple[set[Edge], set[Edge]]:
+def essential_edges(parents: Parents, known: Iterable[Edge] = ()) -> tuple[set[Edge], set[Edge]]:
     """Split the edges into compelled ones (parent, child) and reversible ones (lower, higher).
 
     Graphs with the same edges and the same v-structures (a -> c <- b, a and b not joined) imply the
     same independences, so complete data cannot tell them apart (Verma and Pearl 1990). An edge is
     compelled if all of them draw it the same way: it belongs to a v-structure, or turning it would
-    make a new v-structure or a cycle (the three rules of Meek 1995).
+    make a new v-structure or a cycle. ``known`` edges of the graph are compelled from outside, by
+    tiers say, and compel others in turn (the four rules of Meek 1995).
 
     >>> compelled, reversible = essential_edges(((), (), (0, 1), (2,), (3,)))
     >>> sorted(compelled), sorted(reversible)
     ([(0, 2), (1, 2), (2, 3), (3, 4)], [])
     >>> essential_edges(((), (0,)))
     (set(), {(0, 1)})
+    >>> essential_edges(((), (0,)), known=[(0, 1)])
+    ({(0, 1)}, set())
     """
     joined = neighbours(parents)
-    compelled = {
+    undecided = set(edges(parents))
+    compelled = undecided & set(known)
+    compelled |= {
         (parent, child)
         for child, ps in enumerate(parents)
         for pair in combinations(ps, 2)
         if pair[1] not in joined[pair[0]]
         for parent in pair
     }
-    undecided = set(edges(parents)) - compelled
+    undecided -= compelled
     while forced := {e for e in undecided if _must_keep_direction(*e, compelled, joined)}:
         compelled |= forced
         undecided -= forced
@@ -177,10 +182,10 @@ def essential_edges(parents: Parents) -> tuple[set[Edge], set[Edge]]:
 
 def _must_keep_direction(a: int, b: int, compelled: set[Edge], joined: tuple[frozenset[int], ...]) -> bool:
     """Decide by Meek's rules whether the still undecided edge a -> b must point so."""
-    into_a = {c for c in joined[a] if (c, a) in compelled}
     into_b = {c for c in joined[b] if (c, b) in compelled}
-    new_v_structure = any(c not in joined[b] for c in into_a)
+    new_v_structure = any((c, a) in compelled for c in joined[a] - joined[b] - {b})
     closes_cycle = any((a, c) in compelled for c in into_b)
     undecided_at_a = {c for c in joined[a] if (a, c) not in compelled and (c, a) not in compelled}
     either_way = any(d not in joined[c] for c, d in combinations(into_b & undecided_at_a, 2))
-    return new_v_structure or closes_cycle or either_way
+    through_d = any((d, c) in compelled for c in into_b & joined[a] for d in undecided_at_a - joined[b] - {b})
+    return new_v_structure or closes_cycle or either_way or through_d

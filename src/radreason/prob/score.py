@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Literal, cast, get_args
 
 import numpy as np
@@ -25,6 +24,7 @@ from scipy.special import gammaln, xlogy
 from torch import Tensor
 
 from radreason.errors import InputError, unknown
+from radreason.prob.families import expected_counts
 from radreason.prob.labels import Labels
 
 ScoreName = Literal["bic", "aic", "bdeu"]
@@ -54,15 +54,7 @@ def family_counts(labels: Labels, child: int, parents: Sequence[int]) -> Float64
             expected="labels without gaps",
             hint="fill them in by em.complete",
         )
-    sizes = [labels.schema.sizes[v] for v in family]
-    rows = reduce(_pair, (labels.columns[v] for v in family), labels.weights[:, None])
-    return torch.from_numpy(rows.sum(axis=0).reshape(sizes))
-
-
-def _pair(left: Float64[np.ndarray, "N a"], right: Float64[np.ndarray, "N b"]) -> Float64[np.ndarray, "N ab"]:
-    """Multiply row by row, every column with every column (the Khatri-Rao product)."""
-    product: Float64[np.ndarray, "_ _"] = (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
-    return product
+    return torch.from_numpy(expected_counts(labels, family))
 
 
 def bic(counts: Float[Tensor, "*parents r"], n_cases: float) -> Float[Tensor, ""]:
