@@ -26,6 +26,7 @@ class Scanner:
         strings_or_comments = re.compile(rf'("[^"]*+(?:"|\Z))|{comments}', re.DOTALL)
         self._text = strings_or_comments.sub(lambda m: m[1] or _NOT_A_LINE_END.sub(" ", m[0]), text)
         self.source, self._at = source, 0
+        self._plain = re.compile(rf'[^"{re.escape(marks)}]*+')
         self._word = re.compile(rf'"([^"]*+)"|([^\s,"{re.escape(marks)}]++)')
 
     def error(self, expected: str, found: str = "") -> InputError:
@@ -69,20 +70,27 @@ class Scanner:
 
     def names_until(self, mark: str, what: str) -> tuple[str, ...]:
         """Take names up to a mark, and the mark."""
-        found: list[str] = []
-        expected = f"{what} or {mark!r}"
-        while not self.accept(mark):
-            if len(found) == _MOST_NAMES:
-                raise self.error(expected=f"at most {_MOST_NAMES:,} names before {mark!r}")
-            found.append(self.name(expected))
-        return tuple(found)
+        plain = self._plain.match(self._text, self._at)
+        if plain and self._text.startswith(mark, plain.end()):  # without quotes, as nearly always
+            found = plain[0].replace(",", " ").split()
+            self._at = plain.end() + len(mark)
+        else:
+            found = []
+            while len(found) <= _MOST_NAMES and not self.accept(mark):
+                found.append(self.word(f"{what} or {mark!r}"))
+        if len(found) > _MOST_NAMES:
+            raise self.error(expected=f"at most {_MOST_NAMES:,} names before {mark!r}")
+        return tuple(map(decode, found))
 
     def numbers_until(self, mark: str, ignore: str = "") -> Float64[np.ndarray, " _"]:
         """Take numbers up to a mark, and the mark; commas and ``ignore`` count as blanks."""
         end = self._text.find(mark, self._at)
         if end < 0:
             raise self.error(expected=f"numbers and {mark!r}")
-        values = numbers(self._text[self._at : end].translate(dict.fromkeys(map(ord, "," + ignore), " ")))
+        text = self._text[self._at : end]
+        for blank in "," + ignore:
+            text = text.replace(blank, " ")
+        values = numbers(text)
         if values is None:
             raise self.error(expected=f"numbers and {mark!r}")
         self._at = end + len(mark)
