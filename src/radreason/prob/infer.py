@@ -236,7 +236,7 @@ def _two_passes(potentials: Potentials, evidence: Tensor) -> tuple[Tensor, Tenso
     plan = potentials.plan
     split = evidence.split(plan.sizes, dim=1)
     top = torch.stack([e.amax(1) for e in split]).detach()
-    usable = (top.isfinite() & (top > 0)).all(0) & (evidence.detach() >= 0).all(1)
+    usable = (top.isfinite() & (top > _faint(evidence.dtype))).all(0) & (evidence.detach() >= 0).all(1)
     top = torch.where(usable, top, torch.ones_like(top))
     log_z = torch.where(usable, top.log().sum(0), torch.nan)
     scaled = [(e / t[:, None]).T for e, t in zip(split, top, strict=True)]

@@ -22,7 +22,7 @@ BLOCK = 64
 
 @njit(cache=True, nogil=True, error_model="numpy")
 @no_type_check
-def _load(evidence, direction, start, n, first, value, tangent, log_z, inverse_top):
+def _load(evidence, direction, start, n, first, value, tangent, log_z, faint, inverse_top):
     """Bring a block of evidence into the first rows, each variable's largest likelihood being one."""
     dual = direction.size > 0
     log_z[:] = 0.0
@@ -36,14 +36,14 @@ def _load(evidence, direction, start, n, first, value, tangent, log_z, inverse_t
                 x = evidence[start + b, r]
                 usable = usable and x >= 0.0 and x < np.inf
                 top = max(top, x)
-            if not usable or top == 0.0:
+            if not usable or not top > faint:
                 log_z[b] = np.nan
                 inverse_top[v, b] = 0.0
                 continue
             log_z[b] += np.log(top)
             inverse_top[v, b] = 1.0 / top
             for r in range(first[v], first[v + 1]):
-                value[r, b] = evidence[start + b, r] / top
+                value[r, b] = evidence[start + b, r] * inverse_top[v, b]
                 if dual:
                     tangent[r, b] = value[r, b] * direction[start + b, r]
 
@@ -189,7 +189,7 @@ def run(tape, evidence, by_posterior, by_log_z, faint, result, log_z):
     block_log_z = np.empty(width, evidence.dtype)
     for start in range(0, evidence.shape[0], width):
         n = min(width, evidence.shape[0] - start)
-        _load(evidence, by_posterior, start, n, tape.first, value, tangent, block_log_z, inverse_top)
+        _load(evidence, by_posterior, start, n, tape.first, value, tangent, block_log_z, faint, inverse_top)
         _collect(tape, value, tangent, scale, block_log_z, faint, dual, width)
         _distribute(tape, value, tangent, scale, d_value, d_tangent, dual, width)
         for b in range(n):
