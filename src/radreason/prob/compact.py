@@ -168,7 +168,7 @@ def fit(
             hint="1e-6 for all but no shrinkage: with 0 an effect may be infinite",
         )
     data = _Halves.of(counts)
-    if isinstance(start, (LogisticTable, OrdinalTable)) and (start.form, start.shape) != (form, counts.shape):
+    if start is not None and (start.form, start.shape) != (form, counts.shape):
         raise InputError(
             found=f"a start of form {start.form} and shape {start.shape}",
             expected=f"form {form} and shape {counts.shape}",
