@@ -8,6 +8,7 @@ the strength of their edge (Friedman, Goldszmidt and Wyner 1999).
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -26,6 +27,9 @@ from radreason.prob.graph import Edge, Parents, descendants, essential_edges, fr
 from radreason.prob.labels import Labels
 from radreason.prob.structure import as_labels, learn_structure
 from radreason.schema import Schema
+
+POOL_SECONDS = 10.0
+"""Less work than this is done before other processes have imported what they need."""
 
 WILSON_Z = 1.959963984540054
 """Standard normal deviations on either side of a 95 % interval."""
@@ -57,7 +61,7 @@ class EdgeStrengths:
 
     @cached_property
     def arrows(self) -> Float64[np.ndarray, "V V"]:
-        """Share of the resamples with an arrow from row to column; an open edge is half of one."""
+        """Share of the resamples with an arrow from row to column; an open edge is half an arrow."""
         count = np.zeros((len(self.schema), len(self.schema)))
         for graph in self.graphs:
             compelled, reversible = essential_edges(graph, self.known)
@@ -66,13 +70,14 @@ class EdgeStrengths:
             for a, b in reversible:
                 count[a, b] += 0.5
                 count[b, a] += 0.5
-        count /= len(self.graphs)
-        return count
+        shares: Float64[np.ndarray, "_ _"] = count / len(self.graphs)
+        return shares
 
     @cached_property
     def strengths(self) -> Float64[np.ndarray, "V V"]:
         """Share of the resamples that join the two, either way."""
-        return self.arrows + self.arrows.T
+        joined: Float64[np.ndarray, "_ _"] = self.arrows + self.arrows.T
+        return joined
 
     def of(self, parent: str, child: str) -> EdgeStrength:
         """Say how sure the edge between two variables is, and its direction."""
@@ -110,23 +115,31 @@ class EdgeStrengths:
         return float(np.quantile(seen, zeros, method="inverted_cdf"))
 
     def averaged(self, threshold: float | None = None) -> Parents:
-        """Join the pairs stronger than the threshold, each by its more frequent direction.
+        """Join the pairs stronger than the threshold, and direct them so that no cycle arises.
 
-        The strongest come first; an edge that would close a cycle is turned, or left out where no
-        resample has it that way.
+        A direction is taken from the resamples where its 95 % interval excludes one half; such
+        edges come first, the strongest before the others. The rest say nothing of direction, so
+        they must not meet head to head where they can help it: that would be a claim. An edge that
+        would close a cycle is turned, or left out where no resample has it that way.
         """
         limit = self.threshold if threshold is None else threshold
-        kept: list[Edge] = []
-        for edge in self.pairs:
-            if edge.strength <= limit and edge.strength < 1:
-                continue
-            a, b = self.schema.position(edge.parent), self.schema.position(edge.child)
-            if a in descendants(from_edges(len(self.schema), kept), b):
-                if edge.direction == 1:
-                    continue
-                a, b = b, a
-            kept.append((a, b))
+        strong = [edge for edge in self.pairs if edge.strength > limit or edge.strength == 1]
+        place = self.schema.position
+        joined = {frozenset((place(edge.parent), place(edge.child))) for edge in strong}
+        kept: set[Edge] = set()
+        for edge in sorted(strong, key=lambda edge: not self._is_directed(edge)):
+            arrow = place(edge.parent), place(edge.child)
+            ways = [arrow, arrow[::-1]] if edge.direction < 1 else [arrow]
+            graph = from_edges(len(self.schema), kept)
+            ways = [(a, b) for a, b in ways if a not in descendants(graph, b)]
+            if not self._is_directed(edge):  # stable: the more frequent way stays first
+                ways.sort(key=lambda way: any({way[0], other} not in joined for other in graph[way[1]]))
+            kept.update(ways[:1])
         return from_edges(len(self.schema), kept)
+
+    def _is_directed(self, edge: EdgeStrength) -> bool:
+        """Tell whether the resamples that join the two prefer one direction, chance aside."""
+        return wilson(edge.direction, round(edge.strength * len(self.graphs)))[0] > 0.5
 
 
 def wilson(share: float, trials: int) -> tuple[float, float]:
@@ -161,22 +174,28 @@ def bootstrap(
     """Learn the structure of every resample; options are those of `learn_structure`.
 
     Resamples depend on the seed and their number alone, so any number of worker processes finds
-    the same. ``progress`` is told how many are done. Workers import the calling program anew
-    (spawn), so a script that asks for more than one keeps its work under ``if __name__ == "__main__"``.
+    the same; they are started for long work only. ``progress`` is told how many are done. Workers
+    import the calling program anew (spawn), so a script that asks for more than one keeps its work
+    under ``if __name__ == "__main__"``.
     """
     labels = as_labels(labels, schema)
     for name, value in (("resamples", resamples), ("workers", workers)):
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise InputError(found=f"{name} = {value!r}", expected="a whole number from 1 on")
     task = _Task(labels, seed, options)
-    graphs: list[Parents] = [task(0)]  # here first: a wrong option is said at once, loops are compiled once
-    with _map(task, range(1, resamples), min(workers, resamples)) as results:
-        if progress:
-            progress(1)
+    tell = progress or (lambda done: None)
+    graphs: list[Parents] = []
+    for number in range(min(2, resamples)):  # here: a wrong option is said at once, loops are compiled once
+        started = time.perf_counter()
+        graphs.append(task(number))
+        tell(len(graphs))
+    left = resamples - len(graphs)
+    if left * (time.perf_counter() - started) < POOL_SECONDS:
+        workers = 1
+    with _map(task, range(len(graphs), resamples), min(workers, left)) as results:
         for graph in results:
             graphs.append(graph)
-            if progress:
-                progress(len(graphs))
+            tell(len(graphs))
     return EdgeStrengths(labels.schema, tuple(graphs), _one_way(labels.schema, options))
 
 
@@ -212,7 +231,7 @@ def _work(number: int) -> Parents:
 @contextmanager
 def _map(task: _Task, numbers: range, workers: int) -> Iterator[Iterator[Parents]]:
     """Run the task for every number, in order, here or in worker processes."""
-    if workers == 1:
+    if workers <= 1:
         yield map(task, numbers)
         return
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin, initargs=(task,))
