@@ -1,4 +1,4 @@
-"""Turn a Parquet file into CSV, in a process of its own: ``python -m`` this module, IN OUT.
+"""Turn a Parquet file into CSV, in a process of its own, which runs this very file.
 
 Some damaged files end the process in which polars reads them (it asks for 2 exabytes and aborts,
 which nothing in Python can catch). Here it is a process that nobody will miss.
@@ -26,7 +26,7 @@ def parquet_as_csv(path: Path, max_bytes: int) -> str:
     expected = "a Parquet file with columns of texts, numbers or Booleans"
     with tempfile.TemporaryDirectory(prefix="radreason-") as folder:
         table = Path(folder) / "table.csv"
-        command = [sys.executable, "-m", "radreason.data.parquet_as_csv", str(path.absolute()), str(table)]
+        command = [sys.executable, "-P", __file__, str(path.absolute()), str(table)]
         try:
             done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
         except subprocess.TimeoutExpired:
