@@ -298,7 +298,7 @@ def _is_missing(value: Any) -> bool:
 
 def _as_floats(values: Any) -> Float64[np.ndarray, " ..."] | None:
     if hasattr(values, "detach"):
-        values = values.detach().cpu()
+        values = values.detach().cpu().numpy()
     try:
         return np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
