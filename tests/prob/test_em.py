@@ -190,7 +190,7 @@ def test_a_variable_that_nobody_knows_explains_the_others():
     alone = fit_tables(labels, ((), (), (), ()))
     gain = enumerated(labels, parents, hidden)[1] - enumerated(labels, ((),) * 4, alone)[1]
     assert gain > 50
-    assert sorted(hidden[3].tolist()) == pytest.approx([0.4, 0.6], abs=0.05)
+    assert sorted(hidden[3].tolist()) == pytest.approx([0.4, 0.6], abs=0.1)
 
 
 def test_cases_that_say_nothing_change_nothing():
