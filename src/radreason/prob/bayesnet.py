@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -17,12 +17,13 @@ from radreason.errors import InputError, unknown
 from radreason.prob import compact, graph
 from radreason.prob.compact import Compact
 from radreason.prob.evidence import Evidence, Reading, State, distribution, pack, without_prior
+from radreason.prob.families import Table
 from radreason.prob.graph import Parents
 from radreason.prob.infer import Potentials, marginals, most_probable
 from radreason.prob.labels import Labels
 from radreason.prob.plan import plan
 from radreason.prob.structure import as_labels, learn_structure
-from radreason.prob.tables import Table, fit_tables
+from radreason.prob.tables import fit_tables
 from radreason.schema import Schema
 
 ROUNDING = 1e-6
@@ -73,7 +74,7 @@ class BayesNet(nn.Module):
         weights: Any = None,
         forms: Mapping[str, str] | None = None,
         **search: Any,
-    ) -> Self:
+    ) -> BayesNet:
         """Learn structure and tables from labels: the best graph by score, then its tables.
 
         ``labels`` is whatever `Labels.of` takes. ``forms`` gives variables a table of few parameters
@@ -95,7 +96,7 @@ class BayesNet(nn.Module):
             labels = labels.reweight(weights)
         return cls(labels.schema, *_learn(labels, **recipe), **recipe)
 
-    def refit(self, labels: Any, *, weights: Any = None, structure: bool = True, **changes: Any) -> Self:
+    def refit(self, labels: Any, *, weights: Any = None, structure: bool = True, **changes: Any) -> BayesNet:
         """Learn again from other labels, in place: with the recipe of before, apart from ``changes``.
 
         With ``structure=False`` the graph stays and only its tables are fitted.
@@ -207,7 +208,7 @@ class BayesNet(nn.Module):
     # How it is kept
 
     @classmethod
-    def read(cls, path: Path | str) -> Self:
+    def read(cls, path: Path | str) -> BayesNet:
         """Read a network from a BIF, NET, XDSL or UAI file."""
         from radreason.prob.files import read
 
@@ -233,7 +234,7 @@ class BayesNet(nn.Module):
         return {"schema": self.schema.to_dict(), "parents": parents, "tables": tables, "recipe": recipe}
 
     @classmethod
-    def from_dict(cls, data: object, source: str = "network") -> Self:
+    def from_dict(cls, data: object, source: str = "network") -> BayesNet:
         """Read what `to_dict` wrote."""
         if not isinstance(data, Mapping):
             raise InputError(

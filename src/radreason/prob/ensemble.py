@@ -9,7 +9,7 @@ network counts as much as it explains the evidence,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -47,7 +47,7 @@ class Ensemble(nn.Module):
         seed: int = 0,
         progress: Callable[[int], None] | None = None,
         **options: Any,
-    ) -> Self:
+    ) -> Ensemble:
         """Learn one network per bootstrap resample of the cases; options are those of `BayesNet.learn`."""
         labels = as_labels(labels, schema)
         generator = np.random.default_rng(seed)

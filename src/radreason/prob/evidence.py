@@ -24,7 +24,9 @@ from torch import Tensor
 from radreason.errors import InputError, unknown
 from radreason.schema import Schema, Variable
 
-State = str | Sequence[str | None] | Mapping[str, float] | Tensor
+State = object
+"""One of the forms above; anything else is refused with words, not by a type checker."""
+
 Evidence = Mapping[str, State]
 Reading = Literal["likelihood", "posterior"]
 
