@@ -1,14 +1,17 @@
 """The search against all 543 graphs over four variables, scored by definition in plain loops."""
 
+import functools
 import itertools
 import math
 import random
+import subprocess
+import sys
 from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
 
-from radreason import Schema, Variable
+from radreason import InputError, Schema, Variable
 from radreason.prob.labels import Labels
 from radreason.prob.structure import learn_structure
 
@@ -206,3 +209,205 @@ def test_finds_the_best_graph_for_distributions(seed, score):
     weights = [rng.uniform(0.5, 2) if seed % 2 else 1.0 for _ in rows]
     weights[0] = max(weights[0], 1.0)
     check(rows, weights, sizes, score, 1.0, prior, rules)
+
+
+def best_total_by_layers(joint, sizes, score, ess):
+    """The plain dynamic programme over sets of variables, every family scored by its definition."""
+    n = len(sizes)
+
+    @functools.cache
+    def family(child, parents):
+        return family_score(joint, sizes, child, parents, score, ess)
+
+    @functools.cache
+    def best_family(child, within):
+        smaller = [best_family(child, tuple(v for v in within if v != left)) for left in within]
+        return max([family(child, within), *smaller])
+
+    @functools.cache
+    def best(members):
+        rest = {v: tuple(u for u in members if u != v) for v in members}
+        return max((best(rest[v]) + best_family(v, rest[v]) for v in members), default=0.0)
+
+    return best(tuple(range(n)))
+
+
+@pytest.mark.parametrize("score", ["bic", "aic", "bdeu"])
+@pytest.mark.parametrize("seed", range(6))
+def test_seven_variables_reach_the_total_of_a_plain_dynamic_programme(seed, score):
+    """Deep sets: rows merge, cells finish early, families are cut by their penalty."""
+    rng = random.Random(seed)
+    sizes = [rng.choice((2, 2, 3, 5)) for _ in range(7)]
+    rows = []
+    for _ in range((15, 80, 300)[seed % 3]):
+        states = []
+        for v, size in enumerate(sizes):
+            told = sum(states[p] for p in range(max(0, v - 1 - seed % 3), v)) % size
+            states.append(told if rng.random() < 0.8 else rng.randrange(size))
+        rows.append(tuple(states))
+    weights = [rng.choice((1.0, 2.0)) if seed < 3 else rng.uniform(0.5, 1.5) for _ in rows]
+    joint = defaultdict(float)
+    for row, weight in zip(rows, weights, strict=True):
+        joint[row] += weight
+    schema = Schema(tuple(Variable(f"v{i}", tuple(map(str, range(k)))) for i, k in enumerate(sizes)))
+    labels = Labels.of({f"v{i}": [row[i] for row in rows] for i in range(7)}, schema, weights)
+    found = learn_structure(labels, score=score, ess=2.0)
+    assert found.score == pytest.approx(best_total_by_layers(joint, sizes, score, 2.0), abs=EXACT)
+
+
+def planted(n_cases=400, seed=0):
+    """a -> c <- b and c -> d, with four states at c."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.integers(0, 2, (2, n_cases))
+    c = np.where(rng.random(n_cases) < 0.85, 2 * a + b, rng.integers(0, 4, n_cases))
+    d = np.where(rng.random(n_cases) < 0.9, c >= 2, rng.random(n_cases) < 0.5).astype(int)
+    return {"a": a, "b": b, "c": c, "d": d}, schema_of((2, 2, 4, 2))
+
+
+def test_finds_what_was_planted():
+    found = learn_structure(*planted())
+    assert found.edges == (("a", "c"), ("b", "c"), ("c", "d"))
+    assert found.score == pytest.approx(sum(found.family_scores))
+
+
+def test_the_order_of_cases_and_their_spelling_change_nothing():
+    columns, schema = planted()
+    once = learn_structure(columns, schema)
+    turned = {name: column[::-1].copy() for name, column in columns.items()}
+    assert learn_structure(turned, schema) == once
+    twice = {name: np.eye(k)[columns[name]] for name, k in zip("abcd", (2, 2, 4, 2), strict=True)}
+    assert learn_structure(twice, schema) == once
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations("abcd")))
+def test_the_order_of_variables_changes_nothing_but_open_arrows(order):
+    """Scores are equal to the last digit, whatever the order in which variables stand."""
+    columns, schema = planted(60, seed=3)
+    once = learn_structure(columns, schema)
+    again = learn_structure(columns, schema.subset(order))
+    assert again.score == once.score
+    assert {frozenset(edge) for edge in again.edges} == {frozenset(edge) for edge in once.edges}
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.7])
+def test_open_arrows_run_from_lower_to_higher_index(weight):
+    """A chain of copies: every tree over them scores the same, so ties decide everything."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 3, 50)
+    labels = Labels.of(dict.fromkeys("abcd", x), schema_of((3, 3, 3, 3)), np.full(50, weight))
+    assert learn_structure(labels).parents == ((), (0,), (0,), (0,))
+
+
+def test_a_variable_with_no_choice_has_no_second_best():
+    columns, schema = planted()
+    found = learn_structure(columns, schema, tiers=[["a"], ["b", "c", "d"]])
+    assert found.second_best[0] is None
+    only = learn_structure(columns, schema, max_parents=0)
+    assert only.edges == ()
+    assert only.second_best == (None,) * 4
+    assert learn_structure({"a": [0, 1]}, schema.subset(["a"])).parents == ((),)
+
+
+def test_the_second_best_is_named():
+    columns, schema = planted(80)
+    found = learn_structure(columns, schema, required=[("a", "c")])
+    child = found.second_best[3]
+    assert set(child.parents) <= {"a", "b", "c"}
+    assert child.gap > 0
+
+
+@pytest.mark.parametrize("all_cases", [False, True])
+def test_gaps_do_not_hide_the_structure(all_cases):
+    """A fifth of one variable per case is gone, in some cases or in all of them."""
+    columns, schema = planted(900)
+    rng = np.random.default_rng(5)
+    gone = rng.integers(0, 4, 900)
+    for v, name in enumerate("abcd"):
+        columns[name] = np.where((gone == v) & (all_cases | (rng.random(900) < 0.5)), -1, columns[name])
+    found = learn_structure(columns, schema)
+    assert found.edges == (("a", "c"), ("b", "c"), ("c", "d"))
+    assert learn_structure(columns, schema) == found
+
+
+def test_gaps_may_come_with_distributions_and_constraints():
+    columns, schema = planted(200)
+    soft = np.eye(4)[columns["c"]] * 0.9 + 0.025
+    soft[::7] = np.nan
+    found = learn_structure(columns | {"c": soft}, schema, required=[("d", "b")], max_parents=2, score="bdeu")
+    assert ("d", "b") in found.edges
+
+
+PAIR = ("a", "b")
+CONTRADICTIONS = [
+    (
+        {"required": [PAIR, ("b", "c"), ("c", "a")]},
+        "required edges that form a cycle: a -> b -> c -> a\n"
+        "  expected: a graph in which no variable is its own ancestor",
+    ),
+    (
+        {"required": [PAIR], "forbidden": [PAIR]},
+        "edge a -> b both required and forbidden\n  expected: one of the two",
+    ),
+    (
+        {"required": [PAIR], "tiers": [["b"], ["a"]]},
+        "required edge a -> b against the tiers\n"
+        "  expected: a parent in the same tier as its child, or in an earlier one",
+    ),
+    (
+        {"required": [("a", "c"), ("b", "c")], "max_parents": 1},
+        "2 required parents of 'c': a, b\n  expected: at most max_parents = 1",
+    ),
+    (
+        {"required": [("a", "z")]},
+        "unknown variable 'z'\n  expected: one of a, b, c, d",
+    ),
+    ({"forbidden": [("a", "a")]}, "forbidden edge a -> a\n  expected: two different variables"),
+    ({"forbidden": ["ab"]}, "forbidden edge 'ab'\n  expected: a pair of names: (parent, child)"),
+    (
+        {"tiers": [["a"], ["x"]]},
+        "unknown variable in tier 1: 'x'\n  expected: one of a, b, c, d",
+    ),
+    ({"tiers": [["a"], ["a"]]}, "variable 'a' twice in the tiers\n  expected: one tier for each"),
+    ({"tiers": ["a"]}, "tier 0: 'a'\n  expected: a list of names of variables"),
+    ({"max_parents": -1}, "max_parents = -1\n  expected: a whole number, zero or more"),
+    (
+        {"edge_log_prior": {PAIR: math.inf}},
+        "log prior inf of edge a -> b\n"
+        "  expected: a finite number: the log of the odds that the edge is there\n"
+        "  try: say required or forbidden for an edge that is certain",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"), CONTRADICTIONS, ids=[m.split("\n")[0] for _, m in CONTRADICTIONS]
+)
+@pytest.mark.filterwarnings("ignore")
+def test_contradictions_are_named(rules, message):
+    with pytest.raises(InputError) as error:
+        learn_structure(*planted(20), **rules)
+    assert str(error.value) == message
+
+
+def test_what_cannot_be_searched_is_refused():
+    schema = Schema(tuple(Variable(f"v{i}", ("0", "1")) for i in range(26)))
+    with pytest.raises(InputError, match="26 variables\n  expected: at most 25"):
+        learn_structure({f"v{i}": [0, 1] for i in range(26)}, schema)
+    with pytest.raises(InputError, match="labels of type dict without a schema"):
+        learn_structure({"a": [0]})
+
+
+def test_a_score_that_is_not_a_number_is_refused():
+    columns, schema = planted(20)
+    labels = Labels.of(columns, schema)
+    for broken in (
+        Labels(schema, labels.columns, np.full(20, np.nan)),
+        Labels(schema, tuple(np.full_like(c, np.inf) for c in labels.columns), labels.weights),
+    ):
+        with pytest.raises(InputError):
+            learn_structure(broken)
+
+
+def test_numba_is_not_needed_to_import_the_package():
+    code = "import sys, radreason.prob; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -32,8 +32,8 @@ class Constraints:
     def of(
         cls,
         schema: Schema,
-        required: Iterable[tuple[str, str]] = (),
-        forbidden: Iterable[tuple[str, str]] = (),
+        required: Iterable[Sequence[str]] = (),
+        forbidden: Iterable[Sequence[str]] = (),
         tiers: Sequence[Sequence[str]] | None = None,
         max_parents: int | None = None,
         edge_log_prior: Mapping[tuple[str, str], float] | None = None,
@@ -97,7 +97,7 @@ def _edge(schema: Schema, pair: Any, kind: str) -> Edge:
     return parent, child
 
 
-def _edges(schema: Schema, pairs: Iterable[tuple[str, str]], kind: str) -> set[Edge]:
+def _edges(schema: Schema, pairs: Iterable[Sequence[str]], kind: str) -> set[Edge]:
     return {_edge(schema, pair, kind) for pair in pairs}
 
 

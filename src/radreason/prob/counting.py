@@ -55,12 +55,12 @@ def count_sets(labels: Labels, criterion: Criterion, constraints: Constraints) -
     if labels.is_hard:
         codes, prefixes, weights = _sorted_rows(labels)
         products, tables = _cell_tables(criterion, labels)
-        scoring = (products, tables, criterion.ess, float(criterion.penalty))
+        scoring = (products, tables, criterion.ess, criterion.penalty)
         search.count_sets(values, codes, prefixes, weights, scoring, bounds)
         return values
 
     nothing = np.empty((len(sizes), 0), dtype=np.int32)
-    scoring = (np.zeros(1), np.empty((1, 0), dtype=np.int64), criterion.ess, float(criterion.penalty))
+    scoring = (np.zeros(1), np.empty((1, 0), dtype=np.int64), criterion.ess, criterion.penalty)
     search.count_sets(values, nothing, nothing, np.empty(0), scoring, bounds)
     for mask in np.flatnonzero(values != search.NOT_COUNTED).tolist():
         values[mask] = criterion.set_value(*_cells(labels, mask))

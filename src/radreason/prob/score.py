@@ -38,8 +38,8 @@ SET_BITS = 20
 UNIT = 2.0**-SET_BITS
 """Nats in one unit of a score."""
 
-EDGE_PRICE = 4
-"""Units that an edge has to earn: what the rounding of a family's two sets can never make up."""
+EDGE_PRICE = 8
+"""Units that an edge has to earn: more than the rounding of four sets can make up."""
 
 
 def family_counts(labels: Labels, child: int, parents: Sequence[int]) -> Float64[Tensor, " ..."]:
@@ -91,6 +91,24 @@ def _free_parameters(counts: Float[Tensor, "*parents r"]) -> int:
     return counts[..., 0].numel() * (counts.shape[-1] - 1)
 
 
+def mutual_information(labels: Labels, a: int, b: int, given: Sequence[int] = ()) -> float:
+    """Compute what two variables tell of each other, given others, in nats a case.
+
+    A case that lacks one of these variables is left out.
+    """
+    family = (*given, a, b)
+    known = np.flatnonzero(~labels.missing[:, family].any(axis=1))
+    if not len(known) or labels.weights[known].sum() == 0:
+        return 0.0
+    counts = expected_counts(labels.take(known), family)
+    a_axis, b_axis = len(given), len(given) + 1
+    joint, without_b, without_a, neither = (
+        float(xlogy(n, n).sum())
+        for n in (counts, counts.sum(b_axis), counts.sum(a_axis), counts.sum((a_axis, b_axis)))
+    )
+    return (joint - without_b - without_a + neither) / float(counts.sum())
+
+
 @dataclass(frozen=True)
 class Criterion:
     """A score by name, with what it needs to know of the data."""
@@ -115,10 +133,9 @@ class Criterion:
         return cls(cast(ScoreName, name), float(ess) if name == "bdeu" else 0.0, float(n_cases))
 
     @property
-    def penalty(self) -> int:
+    def penalty(self) -> float:
         """Price of a free parameter, in units."""
-        nats = {"bic": 0.5 * math.log(self.n_cases), "aic": 1.0, "bdeu": 0.0}[self.name]
-        return round(nats / UNIT)
+        return {"bic": 0.5 * math.log(self.n_cases), "aic": 1.0, "bdeu": 0.0}[self.name] / UNIT
 
     def cell_values(self, counts: Float64[np.ndarray, " ..."], product: float) -> Int64[np.ndarray, " ..."]:
         """Compute g(n) of each cell, as integers in units of 2^-30 nat; NaN is refused."""
@@ -137,4 +154,4 @@ class Criterion:
         """Compute F of a set from the counts of its cells; cells left out are empty."""
         total = int(self.cell_values(counts, product).sum())
         shift = CELL_BITS - SET_BITS
-        return ((total + (1 << shift - 1)) >> shift) - int(self.penalty * product)
+        return ((total + (1 << shift - 1)) >> shift) - round(self.penalty * product)

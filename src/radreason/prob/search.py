@@ -160,7 +160,7 @@ def count_sets(values, codes, prefixes, weights, scoring, bounds):
     half = 1 << (shift - 1)
 
     total = _cell_value(weights.sum(), tables[0], ess)
-    values[0] = ((total + half) >> shift) - np.int64(penalty)
+    values[0] = ((total + half) >> shift) - np.int64(np.rint(penalty))
 
     members, lowest, next_variable, finished = [0], [len(codes)], [0], [0]
     cells = [1.0]
@@ -200,7 +200,7 @@ def count_sets(values, codes, prefixes, weights, scoring, bounds):
             members.append(larger), lowest.append(variable), next_variable.append(0)
             finished.append(finished_total), cells.append(product)
             rows_of.append(rows), weights_of.append(row_weights), starts_of.append(starts)
-        values[larger] = ((total + half) >> shift) - np.int64(penalty * product)
+        values[larger] = ((total + half) >> shift) - np.int64(np.rint(penalty * product))
 
 
 @njit(cache=True)

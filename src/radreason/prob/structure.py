@@ -23,6 +23,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,11 +34,14 @@ from radreason.prob.constraints import Constraints
 from radreason.prob.counting import count_sets, mask_of, members
 from radreason.prob.graph import Parents, descendants, edges
 from radreason.prob.labels import Labels
-from radreason.prob.score import EDGE_PRICE, UNIT, Criterion, ScoreName
+from radreason.prob.score import EDGE_PRICE, UNIT, Criterion, ScoreName, mutual_information
 from radreason.schema import Schema
 
 MAX_VARIABLES = 25
 """Two arrays of 2^25 integers take half a gigabyte; each further variable doubles that."""
+
+CASES_PER_CELL = 5
+"""Cases for each cell of a table in the graph that structural EM starts from."""
 
 MAX_ROUNDS = 50
 """Rounds of structural EM; graphs repeat long before."""
@@ -83,8 +87,8 @@ def learn_structure(
     score: ScoreName = "bic",
     ess: float = 10.0,
     max_parents: int | None = None,
-    required: Iterable[tuple[str, str]] = (),
-    forbidden: Iterable[tuple[str, str]] = (),
+    required: Iterable[Sequence[str]] = (),
+    forbidden: Iterable[Sequence[str]] = (),
     tiers: Sequence[Sequence[str]] | None = None,
     edge_log_prior: Mapping[tuple[str, str], float] | None = None,
 ) -> Structure:
@@ -222,19 +226,14 @@ class _Families:
 
 
 def _learn_with_gaps(labels: Labels, criterion: Criterion, constraints: Constraints) -> Structure:
-    """Fill gaps and search by turns (Friedman 1998), from whole cases if these are the larger part.
+    """Fill gaps under the graph of before and search again, until a graph returns (Friedman 1998).
 
-    Otherwise from the empty graph, under which a gap is filled by its variable's marginal. A
-    graph that comes again would lead to the same graphs again, so it ends the search.
+    A graph that comes again would lead to the same graphs again, so it ends the search.
     """
     from radreason.prob.em import complete
     from radreason.prob.tables import fit_tables
 
-    whole = labels.take(~labels.missing.any(axis=1))
-    parents: Parents = ((),) * len(labels.schema)
-    if 2 * whole.total_weight >= max(2.0, labels.total_weight):
-        start = Criterion.of(criterion.name, criterion.ess or 1.0, whole.total_weight)
-        parents = best_structure(whole, start, constraints).parents
+    parents = _generous_graph(labels)
     seen: set[Parents] = set()
     for _ in range(MAX_ROUNDS):
         filled = complete(labels, parents, fit_tables(labels, parents))
@@ -244,3 +243,32 @@ def _learn_with_gaps(labels: Labels, criterion: Criterion, constraints: Constrai
         parents = structure.parents
         seen.add(parents)
     return structure
+
+
+def _generous_graph(labels: Labels) -> Parents:
+    """Join variables as densely as the cases can bear and inference can stand, to fill the first gaps.
+
+    What a gap is filled with depends on its neighbours alone: an edge too many does little harm,
+    but one that is lacking is lacking in what is filled in, and so in the graph learned from it.
+    Variables are hung one by one where they share most information, each from a clique of those
+    that hang (so that families are all the cliques there are), as far as there are CASES_PER_CELL.
+    """
+    n, sizes = len(labels.schema), labels.schema.sizes
+    shared = np.zeros((n, n))
+    for a, b in combinations(range(n), 2):
+        shared[a, b] = shared[b, a] = round(mutual_information(labels, a, b), 9)
+    parents: dict[int, tuple[int, ...]] = {0: ()}
+    while len(parents) < n:
+        waiting = [v for v in range(n) if v not in parents]
+        near, new = max(product(parents, waiting), key=lambda pair: shared[pair])
+        best: tuple[int, ...] = ()
+        for v, above in parents.items():
+            if near in (v, *above):
+                chosen, cells = [near], sizes[new] * sizes[near]
+                for other in sorted({v, *above} - {near}, key=lambda u: -shared[u, new]):
+                    if cells * sizes[other] * CASES_PER_CELL <= labels.total_weight:
+                        chosen.append(other)
+                        cells *= sizes[other]
+                best = max(best, tuple(sorted(chosen)), key=lambda clique: shared[list(clique), new].sum())
+        parents[new] = best
+    return tuple(parents[v] for v in range(n))

@@ -6,16 +6,12 @@ tree that loses least of their dependence within the classes (Friedman, Geiger a
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
-import numpy as np
-from jaxtyping import Float64
-from scipy.special import xlogy
-
 from radreason.errors import InputError
-from radreason.prob.families import expected_counts
 from radreason.prob.graph import Parents, from_edges
-from radreason.prob.labels import Labels
+from radreason.prob.score import mutual_information
 from radreason.prob.structure import as_labels
 from radreason.schema import Schema
 
@@ -43,7 +39,7 @@ def tree_augmented(labels: Any, schema: Schema | None = None, target: str | None
     root = _target(labels.schema, target)
     attributes = [v for v in range(len(labels.schema)) if v != root]
     edges = [(root, v) for v in attributes]
-    shared = {(a, b): _shared(labels, a, b, root) for a in attributes for b in attributes if a < b}
+    shared = {(a, b): mutual_information(labels, a, b, [root]) for a, b in combinations(attributes, 2)}
     hung, waiting = attributes[:1], attributes[1:]
     while waiting:
         parent, child = max(
@@ -67,18 +63,3 @@ def _target(schema: Schema, target: str | None) -> int:
             found="a schema without a disease", expected="the variable to predict", hint="say target=..."
         )
     return schema.position(name)
-
-
-def _shared(labels: Labels, a: int, b: int, given: int) -> float:
-    """Compute the mutual information of two variables given a third, in nats a case."""
-    known = np.flatnonzero(~labels.missing[:, [a, b, given]].any(axis=1))
-    if not len(known) or not labels.weights[known].sum():
-        return 0.0
-    counts = expected_counts(labels.take(known), (given, a, b))
-    return float(
-        _n_log_n(counts) - _n_log_n(counts.sum(2)) - _n_log_n(counts.sum(1)) + _n_log_n(counts.sum((1, 2)))
-    ) / float(counts.sum())
-
-
-def _n_log_n(counts: Float64[np.ndarray, " ..."]) -> float:
-    return float(xlogy(counts, counts).sum())
