@@ -200,7 +200,7 @@ def test_refit_learns_again_in_place_with_the_same_recipe():
     net = BayesNet.learn(planted(), SCHEMA, forbidden=[("cancer", "cough")], pseudocount=0.5)
     assert ("cancer", "cough") not in net.edges
     before = net.edges
-    net.refit(planted(seed=1), structure=False)
+    net.refit(planted(seed=1), keep_edges=True)
     assert net.edges == before
     net.refit({**planted(seed=2), "smoker": np.random.default_rng(0).integers(0, 2, 4000)})
     assert not any("smoker" in edge for edge in net.edges)
@@ -220,6 +220,18 @@ def test_a_logistic_disease_is_the_child_of_all_others():
     assert_close(again.tables, learned.tables, rtol=0, atol=1e-15)
     truth = BayesNet(SCHEMA, PARENTS, TABLES).posterior({"cough": "much", "smoker": "yes"})["cancer"]
     assert_close(learned.posterior({"cough": "much", "smoker": "yes"})["cancer"], truth, rtol=0, atol=0.08)
+
+
+def test_simpler_graphs_to_compare_with():
+    naive = BayesNet.learn(planted(), SCHEMA, structure="naive")
+    assert {parent for parent, _ in naive.edges} == {"cancer"}
+    tree = BayesNet.learn(planted(), SCHEMA, structure="tree")
+    assert len(tree.edges) == len(SCHEMA) - 1 + len(SCHEMA) - 2
+    assert not BayesNet.learn(planted(), SCHEMA, structure="empty").edges
+    with pytest.raises(InputError, match="max_parents together with structure 'tree'"):
+        BayesNet.learn(planted(), SCHEMA, structure="tree", max_parents=2)
+    with pytest.raises(InputError, match="unknown structure 'star'"):
+        BayesNet.learn(planted(), SCHEMA).refit(planted(), structure="star")
 
 
 def test_an_ensemble_is_the_mixture_of_its_networks(net):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -24,10 +24,15 @@ from radreason.prob.labels import Labels
 from radreason.prob.plan import plan
 from radreason.prob.structure import as_labels, learn_structure
 from radreason.prob.tables import fit_tables
+from radreason.prob.tree import naive_bayes, tree_augmented
 from radreason.schema import Schema
 
 ROUNDING = 1e-6
 """How far from one the sum of a row of a table may be: single precision is allowed."""
+
+
+Shape = Literal["best", "tree", "naive", "empty"]
+"""Kinds of graph: the best by score, or one with less freedom to compare it with."""
 
 
 class MostProbable(NamedTuple):
@@ -71,11 +76,15 @@ class BayesNet(nn.Module):
         tiers: Sequence[Sequence[str]] | None = None,
         pseudocount: float = 1.0,
         *,
+        structure: Shape = "best",
         weights: Any = None,
         forms: Mapping[str, str] | None = None,
         **search: Any,
     ) -> BayesNet:
         """Learn structure and tables from labels: the best graph by score, then its tables.
+
+        ``structure`` may ask for a simpler graph: "tree" for a tree-augmented naive Bayes around the
+        schema's disease, "naive" for the disease as the parent of all, "empty" for no edges.
 
         ``labels`` is whatever `Labels.of` takes. ``forms`` gives variables a table of few parameters
         ("logistic" or "ordinal"); such a variable is left out of the search and is the child of the
@@ -88,6 +97,7 @@ class BayesNet(nn.Module):
             forbidden=[tuple(edge) for edge in forbidden],
             tiers=tiers,
             pseudocount=pseudocount,
+            structure=structure,
             forms=dict(forms or {}),
             **search,
         )
@@ -96,14 +106,16 @@ class BayesNet(nn.Module):
             labels = labels.reweight(weights)
         return cls(labels.schema, *_learn(labels, **recipe), **recipe)
 
-    def refit(self, labels: Any, *, weights: Any = None, structure: bool = True, **changes: Any) -> BayesNet:
+    def refit(
+        self, labels: Any, *, weights: Any = None, keep_edges: bool = False, **changes: Any
+    ) -> BayesNet:
         """Learn again from other labels, in place: with the recipe of before, apart from ``changes``.
 
-        With ``structure=False`` the graph stays and only its tables are fitted.
+        With ``keep_edges`` the graph stays and only its tables are fitted.
         """
         recipe = self.recipe | changes
         labels = Labels.of(labels, self.schema, weights)
-        self._become(*_learn(labels, **recipe, parents=None if structure else self.parents))
+        self._become(*_learn(labels, **recipe, parents=self.parents if keep_edges else None))
         self.recipe = recipe
         return self
 
@@ -362,9 +374,24 @@ def _learn(
     return parents, fit_tables(labels, parents, pseudocount=pseudocount, forms=forms, ridge=ridge)
 
 
-def _search(labels: Labels, forms: Mapping[str, str], *, required: Any = (), **search: Any) -> Parents:
+def _search(
+    labels: Labels,
+    forms: Mapping[str, str],
+    *,
+    structure: str = "best",
+    required: Sequence[tuple[str, str]] = (),
+    **search: Any,
+) -> Parents:
     """Learn the graph of the variables with full tables; the others become children."""
     schema = labels.schema
+    if structure != "best":
+        unused = [name for name, value in {**search, "required": required, "forms": forms}.items() if value]
+        if unused:
+            raise InputError(
+                found=f"{', '.join(unused)} together with structure {structure!r}",
+                expected="structure 'best', the only one that is searched for",
+            )
+        return _simple(labels, structure)
     for name in forms:
         schema.position(name)
     rest = [name for name in schema.names if name not in forms]
@@ -378,6 +405,16 @@ def _search(labels: Labels, forms: Mapping[str, str], *, required: Any = (), **s
         found = learn_structure(Labels.of(labels, schema.subset(rest)), required=among, **search)
         edges |= {(schema.position(a), schema.position(b)) for a, b in found.edges}
     return graph.from_edges(len(schema), edges)
+
+
+def _simple(labels: Labels, structure: str) -> Parents:
+    if structure == "tree":
+        return tree_augmented(labels)
+    if structure == "naive":
+        return naive_bayes(labels.schema)
+    if structure == "empty":
+        return graph.from_edges(len(labels.schema), [])
+    raise unknown("structure", structure, ["best", "tree", "naive", "empty"])
 
 
 def _table(value: object, source: str) -> Table:

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from radreason.errors import InputError
 from radreason.prob.bayesnet import BayesNet
+from radreason.prob.bootstrap import resample
 from radreason.prob.evidence import Evidence, Reading, State
 from radreason.prob.structure import as_labels
 from radreason.schema import Schema
@@ -50,16 +50,11 @@ class Ensemble(nn.Module):
     ) -> Ensemble:
         """Learn one network per bootstrap resample of the cases; options are those of `BayesNet.learn`."""
         labels = as_labels(labels, schema)
-        generator = np.random.default_rng(seed)
         networks = []
-        for done in range(resamples):
-            drawn = generator.multinomial(labels.n_cases, np.full(labels.n_cases, 1 / labels.n_cases))
-            rows = np.flatnonzero(drawn)
-            networks.append(
-                BayesNet.learn(labels.take(rows).reweight(labels.weights[rows] * drawn[rows]), **options)
-            )
+        for number in range(resamples):
+            networks.append(BayesNet.learn(resample(labels, seed, number), **options))
             if progress:
-                progress(done + 1)
+                progress(number + 1)
         return cls(networks)
 
     def forward(self, evidence: Float[Tensor, "B K"]) -> Float[Tensor, "B K"]:
