@@ -293,3 +293,28 @@ def test_a_case_that_cannot_be_is_named():
         "case 2: its labels have probability zero under the tables\n"
         "  expected: tables under which every case is possible\n  try: a pseudocount above zero"
     )
+
+
+def test_the_light_case_beside_a_heavy_one_keeps_its_digits():
+    """Both have the same state beside the gap; what lies beyond it differs."""
+    columns = {"v0": [None, None], "v1": ["1", "1"], "v2": ["0", "1"], "v3": ["2", "0"]}
+    for order in (1, -1):
+        mixed = {name: column[::order] for name, column in columns.items()}
+        labels = Labels.of(mixed, schema(), [1e12, 1e-3][::order])
+        counts, _ = em._Expectation.of(labels, GRAPHS["chain"]).of_tables(some_tables(GRAPHS["chain"]))
+        assert counts[2][1].tolist() == pytest.approx([1e12, 1e-3], rel=1e-9)
+        assert counts[3].tolist() == [[0, 0, pytest.approx(1e12)], [pytest.approx(1e-3, rel=1e-9), 0, 0]]
+
+
+def test_a_gap_filled_on_its_own_is_weighed_by_what_lies_beside_it():
+    """P(v0 given v1) is (.6, .4, 0) or (.6, 0, .4), and v1 one of them in nine of ten cases."""
+    tables = (
+        torch.tensor([0.6, 0.2, 0.2]).double(),
+        torch.tensor([[0.5, 0.5], [1.0, 0.0], [0.0, 1.0]]).double(),
+    )
+    labels = Labels.of({"v0": [None], "v1": [[0.1, 0.9]]}, schema((3, 2)), [2.0])
+    with pytest.warns(UserWarning, match="more than 4 completions"):
+        done = em.complete(labels, ((), (0,)), tables, limit=4)
+    assert done.columns[0].tolist() == [pytest.approx([0.6, 0.04, 0.36])]
+    assert done.columns[1].tolist() == [[0.1, 0.9]]
+    assert done.weights.tolist() == [2.0]
