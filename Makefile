@@ -30,10 +30,10 @@ test: $(VENV)/.installed ## run all tests (make test ARGS="-m 'not slow'" leaves
 	@$(BIN)/python -m pytest -q $(ARGS)
 
 check: $(VENV)/.installed ## format, lint, types, import rules, generated documents
-	@$(BIN)/ruff format --check --quiet . || { echo "format: some files are not as 'make format' writes them:"; $(BIN)/ruff format --check .; exit 1; }
-	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python docs/write_cli.py --check
 
 format: $(VENV)/.installed ## rewrite all files in the one format, mend what the linter can mend
