@@ -108,6 +108,10 @@ def test_an_answer_shows_the_disease_in_full_and_the_rest_by_how_far_it_moved():
     assert lines[1] == "tumour"
     assert [line.split()[0] for line in lines[-2:]] == ["margin", "shape"]
     assert lines[-2].endswith("40.0 %")
+    seen = told | {"evidence": {"margin": {"2": 0.5, "1": 0.1}}, "probability_of_evidence": 0.125}
+    lines = text_of(network_text.answer(SCHEMA, [], seen, ascii_only=True))
+    assert lines[0] == "margin seen: 2 (0.5), 1 (0.1)"
+    assert lines[-4:] == ["", "Moved by less than 0.1 %: shape", "", "Cases like this are 12.5 % of all."]
     asked = text_of(
         network_text.answer(SCHEMA, ["margin"], told | {"do": {"tumour": {"yes": 1.0}}}, ascii_only=True)
     )

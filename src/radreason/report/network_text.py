@@ -23,6 +23,9 @@ ROWS = 12
 
 BAR = 24
 
+MOVED = 0.001
+"""A distribution that moved less than this is named, not listed."""
+
 NEARLY = 0.25
 """An edge in this share of the resamples is worth a word even if the best graph lacks it."""
 
@@ -199,8 +202,13 @@ def answer(
         ]
     rest = [name for name in schema.names if name not in in_full and name not in given]
     if rest and not asked:
-        rest.sort(key=lambda name: -distance(before[name], after[name]))
-        parts += [Text(), moved_table(schema, rest, before, after)]
+        far = {name: distance(before[name], after[name]) for name in rest}
+        listed = sorted((n for n in rest if far[n] >= MOVED), key=lambda n: -far[n]) if given else rest
+        if listed:
+            parts += [Text(), moved_table(schema, listed, before, after)]
+        if len(listed) < len(rest):
+            still = ", ".join(name for name in rest if name not in listed)
+            parts.append(Text(f"\nMoved by less than {percent(MOVED)}: {still}", style="dim"))
     if (likely := told["probability_of_evidence"]) is not None:
         parts.append(Text(f"\nCases like this are {percent(likely)} of all.", style="dim"))
     if not in_full:
