@@ -1,11 +1,12 @@
 """Bootstrap strengths against counts by hand, SciPy's interval, and a threshold found by trying all."""
 
+import sys
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
 from radreason import InputError, Schema, Variable
-from radreason.prob import bootstrap as module
 from radreason.prob.bootstrap import EdgeStrengths, bootstrap, resample, wilson
 from radreason.prob.graph import essential_edges
 from radreason.prob.labels import Labels
@@ -109,7 +110,7 @@ def test_resamples_are_drawn_with_replacement_and_keep_weights():
 
 
 def test_any_number_of_workers_finds_the_same(monkeypatch):
-    monkeypatch.setattr(module, "POOL_SECONDS", 0.0)
+    monkeypatch.setattr(sys.modules[bootstrap.__module__], "POOL_SECONDS", 0.0)
     told = []
     alone = bootstrap(chain(40), resamples=4, seed=7)
     together = bootstrap(chain(40), resamples=4, seed=7, workers=2, progress=told.append)

@@ -12,7 +12,12 @@ import numpy as np
 import pytest
 
 from radreason import InputError, Schema, Variable
+from radreason.prob import counting
+from radreason.prob.constraints import Constraints
+from radreason.prob.counting import count_sets
 from radreason.prob.labels import Labels
+from radreason.prob.score import Criterion
+from radreason.prob.search import NOT_COUNTED
 from radreason.prob.structure import learn_structure
 
 NAMES = "abcd"
@@ -411,3 +416,28 @@ def test_a_score_that_is_not_a_number_is_refused():
 def test_numba_is_not_needed_to_import_the_package():
     code = "import sys, radreason.prob; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("score", ["bic", "aic"])
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_never_counted_never_mattered(monkeypatch, seed, score):
+    """Nine variables, best and second best, with families cut by their penalty and without any cut."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 5, 9)
+    columns = {"v0": rng.integers(sizes[0], size=120)}
+    for i in range(1, 9):
+        told = sum(columns[f"v{j}"] for j in range(max(0, i - 2), i)) % sizes[i]
+        columns[f"v{i}"] = np.where(rng.random(120) < 0.7, told, rng.integers(sizes[i], size=120))
+    schema = Schema(tuple(Variable(f"v{i}", tuple(map(str, range(k)))) for i, k in enumerate(sizes)))
+    rules = {"required": [("v8", "v0")], "edge_log_prior": {("v1", "v2"): 3.0, ("v5", "v4"): -2.0}}
+    labels = Labels.of(columns, schema)
+    criterion = Criterion.of(score, 1.0, labels.total_weight)
+    short = count_sets(labels, criterion, Constraints.of(schema, **rules))
+    found = learn_structure(labels, score=score, ess=1.0, **rules)
+
+    monkeypatch.setattr(counting, "_limits", lambda labels, *_: np.full(len(labels.schema), np.inf))
+    full = count_sets(labels, criterion, Constraints.of(schema, **rules))
+    assert learn_structure(labels, score=score, ess=1.0, **rules) == found
+    assert (full != NOT_COUNTED).all()
+    assert (short[short != NOT_COUNTED] == full[short != NOT_COUNTED]).all()
+    assert (short == NOT_COUNTED).any()

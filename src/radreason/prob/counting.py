@@ -19,7 +19,7 @@ from radreason.errors import InputError
 from radreason.prob.constraints import Constraints
 from radreason.prob.families import expected_counts
 from radreason.prob.labels import Labels
-from radreason.prob.score import UNIT, Criterion
+from radreason.prob.score import Criterion
 
 SLACK = 1 << 10
 """Units by which rounding may lift a log likelihood above zero, and more; about 0.001 nat."""
@@ -70,18 +70,15 @@ def count_sets(labels: Labels, criterion: Criterion, constraints: Constraints) -
 def _limits(labels: Labels, criterion: Criterion, constraints: Constraints) -> Float64[np.ndarray, " V"]:
     """Bound, for each child, the configurations of parents beyond which no set can matter.
 
-    Two families are always to be had where a larger one is: the required parents alone, and one
-    more. With BIC and AIC a log likelihood is at most zero, so a family scores at most
-    - penalty * (states - 1) * configurations, and what its edges have of positive prior. With
-    BDeu, whole cases and k states, the first case in a configuration has probability 1/k, so it
-    scores at most - log k * configurations seen. What cannot reach the worse of the two known
-    families is neither best nor second best, nor is any set that holds it.
+    Two families are always to be had where a larger one is: the required parents alone, and these
+    and one more. A log likelihood is at most zero, so with BIC and AIC a family scores at most
+    - penalty * (states - 1) * configurations, and what its edges have of positive prior. What
+    cannot reach the worse of the two is neither best nor second best, nor is any set that holds
+    it. BDeu has no penalty and so no limit.
     """
-    whole = labels.is_hard and bool((labels.weights == np.floor(labels.weights)).all())
     limits = np.full(len(labels.schema), np.inf)
     for child, (required, allowed) in enumerate(zip(constraints.required, constraints.allowed, strict=True)):
-        size = labels.schema.sizes[child]
-        rate = criterion.penalty * (size - 1) if criterion.name != "bdeu" else math.log(size) / UNIT * whole
+        rate = criterion.penalty * (labels.schema.sizes[child] - 1)
         if rate == 0:
             continue
         optional = members(allowed & ~required) if required.bit_count() < constraints.max_parents else ()

@@ -47,18 +47,18 @@ def _size(members):
 
 @njit(cache=True)
 @typing.no_type_check
-def _is_needed(members, cost, sizes, allowed, required, limits, max_parents):
+def _is_needed(members, product, sizes, allowed, required, limits, max_parents):
     """Tell whether some parent set worth scoring, with or without its child, is this set.
 
-    ``cost`` is at most the number of configurations of the set that `limits` bounds from above.
+    ``product`` is the number of configurations of the set, which `limits` bounds for parents.
     """
     for child in range(len(sizes)):
         bit = 1 << child
         parents = members & ~bit
-        least = cost / sizes[child] if members & bit else cost
+        configurations = product / sizes[child] if members & bit else product
         if (
             parents & ~allowed[child] == 0
-            and least <= limits[child]
+            and configurations <= limits[child]
             and _size(parents | required[child]) <= max_parents
         ):
             return True
@@ -176,8 +176,7 @@ def count_sets(values, codes, prefixes, weights, scoring, bounds):
         size = sizes[variable]
         product = cells[-1] * size
         rows, row_weights, starts = rows_of[-1], weights_of[-1], starts_of[-1]
-        cost = product if drop_finished else float(len(starts) - 1)
-        if not _is_needed(larger, cost, sizes, allowed, required, limits, max_parents):
+        if not _is_needed(larger, product, sizes, allowed, required, limits, max_parents):
             continue
         table = tables[np.searchsorted(products, product)] if len(products) > 1 else tables[0]
         alpha = ess / product
