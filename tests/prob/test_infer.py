@@ -372,10 +372,16 @@ def test_most_probable_states_break_ties_jointly():
     assert states.tolist() in ([[0, 1]], [[1, 0]])
 
 
-def test_expected_counts_against_enumeration():
-    tables, evidence = random_tables(MIXED, MIXED_SIZES), random_evidence(MIXED_SIZES, 5)
-    weights = torch.tensor([1.0, 0.5, 2.0, 0.0, 3.0]).double()
-    counts = expected_counts(plan(MIXED, MIXED_SIZES), tables, evidence, weights)
+@pytest.mark.parametrize("n", [5, 150])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_expected_counts_against_enumeration(n, compiled):
+    tables, evidence = random_tables(MIXED, MIXED_SIZES), random_evidence(MIXED_SIZES, n)
+    weights = torch.tensor([1.0, 0.5, 2.0, 0.0, 3.0]).double().repeat(n // 5)
+    schedule = plan(MIXED, MIXED_SIZES)
+    if compiled:
+        counts = expected_counts(schedule, tables, evidence, weights)
+    else:
+        counts = infer._counts_by_gradient(schedule, tables, torch.cat(evidence, 1), weights)
     joint = enumerate_joint(MIXED, MIXED_SIZES, tables, evidence)
     joint /= joint.sum(axis=tuple(range(1, joint.ndim)), keepdims=True)
     for v, ps in enumerate(MIXED):
@@ -385,6 +391,19 @@ def test_expected_counts_against_enumeration():
         order = [0, *(1 + sorted(family).index(a) for a in family)]
         expected = np.tensordot(weights.numpy(), per_case.transpose(order), 1)
         assert_close(counts[v].numpy(), expected, rtol=0, atol=1e-12)
+
+
+def test_expected_counts_of_samples_near_underflow():
+    parents, sizes = ((), (0,), (0,)), (2, 2, 2)
+    copy = torch.eye(2).double()
+    tables = [torch.tensor([0.25, 0.75]).double(), copy, copy]
+    tiny = 1e-200
+    likelihoods = ([[1, 1], [1, 1]], [[1, tiny], [1, 1]], [[tiny, 1], [1, 1]])
+    evidence = [torch.tensor(e, dtype=torch.float64) for e in likelihoods]
+    weights = torch.tensor([2.0, 1.0]).double()
+    counts = expected_counts(plan(parents, sizes), tables, evidence, weights)
+    assert_close(counts[0], 3 * tables[0])
+    assert_close(counts[1], torch.diag(3 * tables[0]))
 
 
 def test_inference_can_be_exported():

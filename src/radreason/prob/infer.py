@@ -121,13 +121,26 @@ def expected_counts(
     evidence: Sequence[Float[Tensor, "B _"]],
     weights: Float[Tensor, " B"],
 ) -> list[Tensor]:
-    """Expected family counts: the sum over cases of weight * P(family | evidence), shaped like the tables.
+    """Expected family counts: the sum over cases of weight * P(family | evidence), shaped like the tables."""
+    packed = torch.cat([e.detach() for e in evidence], dim=1)
+    with torch.no_grad():
+        potentials = Potentials(plan, tables)
+    if not _suits_compiled(potentials, packed):
+        return _counts_by_gradient(plan, tables, packed, weights)
+    counts, faint = _compiled_counts(potentials, packed, weights)
+    if faint.any():
+        careful = _counts_by_gradient(plan, tables, packed[faint], weights[faint])
+        counts = [a + b for a, b in zip(counts, careful, strict=True)]
+    return counts
 
-    They are the derivative of the log-probability of the evidence with respect to the log-tables.
-    """
+
+def _counts_by_gradient(
+    plan: Plan, tables: Sequence[Tensor], evidence: Tensor, weights: Tensor
+) -> list[Tensor]:
+    """Expected counts as the derivative of log P(evidence) with respect to the log-tables."""
     with torch.enable_grad():
         leaves = [t.detach().clone().requires_grad_() for t in tables]
-        _, log_z = marginals(Potentials(plan, leaves), torch.cat(list(evidence), dim=1).detach())
+        _, log_z = marginals(Potentials(plan, leaves), evidence)
         slopes = torch.autograd.grad((log_z * weights).sum(), leaves)
     return [slope * leaf.detach() for slope, leaf in zip(slopes, leaves, strict=True)]
 
@@ -183,6 +196,36 @@ def _faint(dtype: torch.dtype) -> float:
 def _compiled(potentials: Potentials, evidence: Tensor) -> tuple[Tensor, Tensor]:
     apply: Callable[[Tensor, Potentials], tuple[Tensor, Tensor]] = _Compiled.apply
     return apply(evidence, potentials)
+
+
+def _compiled_counts(
+    potentials: Potentials, evidence: Tensor, weights: Tensor
+) -> tuple[list[Tensor], Tensor]:
+    """Expected counts of every bucket, summed down to its families; and which samples were left out."""
+    from radreason.prob.kernel import count
+
+    plan, tape = potentials.plan, potentials.tape(evidence.dtype)
+    totals, log_z = torch.zeros(len(tape.weights), dtype=evidence.dtype), evidence.new_empty(len(evidence))
+    count(
+        tape,
+        evidence.contiguous().numpy(),
+        weights.detach().to(evidence).contiguous().numpy(),
+        _faint(evidence.dtype),
+        totals.numpy(),
+        log_z.numpy(),
+    )
+    counts: dict[int, Tensor] = {}
+    for bucket, total in zip(
+        plan.buckets, totals.split([plan.entries(b) for b in plan.buckets]), strict=True
+    ):
+        joint = total.reshape([plan.sizes[v] for v in bucket.axes])
+        for child in bucket.families:
+            family = plan.family(child)
+            others = [i for i, v in enumerate(bucket.axes) if v not in family]
+            kept = [v for v in bucket.axes if v in family]
+            own = joint.sum(others) if others else joint
+            counts[child] = own.permute([kept.index(v) for v in family])
+    return [counts[v] for v in range(len(plan.sizes))], log_z.isnan()
 
 
 class _Compiled(torch.autograd.Function):

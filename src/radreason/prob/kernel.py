@@ -205,3 +205,46 @@ def run(tape, evidence, by_posterior, by_log_z, faint, result, log_z):
                 for r in range(tape.first[v], tape.first[v + 1]):
                     slope = d_value[r, b] * (by_posterior[start + b, r] - change) + d_tangent[r, b]
                     result[start + b, r] = slope * inverse_top[v, b]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+@no_type_check
+def count(tape, evidence, case_weights, faint, totals, log_z):
+    """Add up the posterior of every term of every sum: expected counts of the buckets, by weight of case.
+
+    Samples whose ``log_z`` is NaN were not counted.
+    """
+    width = min(BLOCK, (evidence.shape[0] + 7) // 8 * 8)
+    value = np.empty((tape.n_rows, width), evidence.dtype)
+    d_value = np.empty_like(value)
+    unused = np.empty((tape.first[-1], width), evidence.dtype)
+    none = np.empty((0, 0), evidence.dtype)
+    scale = np.empty((tape.steps.shape[0], width), evidence.dtype)
+    inverse_top = np.empty((tape.first.size - 1, width), evidence.dtype)
+    share = np.empty(width, evidence.dtype)
+    block_log_z = np.empty(width, evidence.dtype)
+    for start in range(0, evidence.shape[0], width):
+        n = min(width, evidence.shape[0] - start)
+        _load(evidence, none, start, n, tape.first, value, unused, block_log_z, faint, inverse_top)
+        _collect(tape, value, unused, scale, block_log_z, faint, False, width)
+        _distribute(tape, value, unused, scale, d_value, unused, False, width)
+        share[:] = 0.0
+        for b in range(n):
+            log_z[start + b] = block_log_z[b]
+            if not np.isnan(block_log_z[b]):
+                share[b] = case_weights[start + b]
+        for step in range(tape.steps.shape[0]):
+            kind, n_out, n_terms, out, w0, x0, y0 = tape.steps[step]
+            if kind == JOIN:
+                continue
+            for i in range(n_out * n_terms):
+                z, x = out + i // n_terms, tape.rows[x0 + i]
+                total = 0.0
+                if kind == SUM1:
+                    for b in range(width):
+                        total += share[b] * value[x, b] * d_value[z, b]
+                else:
+                    y = tape.rows[y0 + i]
+                    for b in range(width):
+                        total += share[b] * value[x, b] * value[y, b] * d_value[z, b]
+                totals[w0 + i] += tape.weights[w0 + i] * total
