@@ -45,12 +45,13 @@ class Scan:
 class NoduleReading:
     """One reader's grades of one lesion, by name of state; None where the reader gave none.
 
-    ``nodule`` is the reader's own name for it; ``lesion`` a name that all readers share, if the
-    source has one, and then no grouping is needed.
+    ``reader`` tells the readers of one scan apart, and is None if the source does not. ``nodule`` is
+    the reader's own name for it; ``lesion`` a name that all readers share, if the source has one, and
+    then no grouping is needed.
     """
 
     scan: str
-    reader: str
+    reader: str | None
     nodule: str
     grades: Mapping[str, str | None]
     outlines: tuple[Outline, ...] = ()
