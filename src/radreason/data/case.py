@@ -81,52 +81,44 @@ class Case:
     @classmethod
     def from_dict(cls, data: object, source: str = "case") -> Case:
         """Read what `to_dict` wrote; say where it is something else."""
-        match data:
-            case {"id": str(), "patient": str(), "scan": str(), "labels": dict(labels), **rest} if (
-                set(rest) <= _OPTIONAL
-                and all(p is None or _are_numbers(p) for p in labels.values())
-                and _fits(rest)
-            ):
-                return cls(
-                    data["id"],
-                    data["patient"],
-                    data["scan"],
-                    {name: None if p is None else tuple(map(float, p)) for name, p in labels.items()},
-                    tuple(rest.get("readings", ())),
-                    _point(rest.get("centre_mm")),
-                    rest.get("diameter_mm"),
-                    tuple(rest.get("flags", ())),
-                    rest.get("padding_share", 0.0),
-                    rest.get("extra", {}),
-                )
+        if isinstance(data, dict) and _fits(data):
+            labels: dict[str, list[float] | None] = data["labels"]
+            return cls(
+                data["id"],
+                data["patient"],
+                data["scan"],
+                {name: None if p is None else tuple(map(float, p)) for name, p in labels.items()},
+                tuple(data.get("readings", ())),
+                _point(data.get("centre_mm")),
+                data.get("diameter_mm"),
+                tuple(data.get("flags", ())),
+                data.get("padding_share", 0.0),
+                data.get("extra", {}),
+            )
         raise InputError(
             found=f"{source}: {str(data)[:80]}",
             expected="a case as radreason wrote it: id, patient, scan, labels and what else is known",
         )
 
 
-_OPTIONAL = frozenset(f.name for f in fields(Case)) - {"id", "patient", "scan", "labels"}
-
-
-def _fits(rest: Mapping[str, Any]) -> bool:
-    """Check the types of the optional entries."""
-    readings, centre = rest.get("readings", []), rest.get("centre_mm")
+def _fits(data: Mapping[str, Any]) -> bool:
+    """Check that all entries are there, none is unknown, and each has its type."""
+    readings, centre, extra = data.get("readings", []), data.get("centre_mm"), data.get("extra", {})
     return (
-        isinstance(readings, list)
-        and all(
-            isinstance(reading, dict) and all(s is None or isinstance(s, str) for s in reading.values())
-            for reading in readings
-        )
+        set(data) <= {f.name for f in fields(Case)}
+        and all(isinstance(data.get(name), str) for name in ("id", "patient", "scan"))
+        and isinstance(data.get("labels"), dict)
+        and all(label is None or _are_numbers(label) for label in data["labels"].values())
+        and isinstance(readings, list)
+        and all(isinstance(reading, dict) for reading in readings)
+        and all(s is None or isinstance(s, str) for reading in readings for s in reading.values())
         and (centre is None or (_are_numbers(centre) and len(centre) == 3))
-        and _is_number(rest.get("diameter_mm", 1.0))
-        and _is_number(rest.get("padding_share", 0.0))
-        and isinstance(rest.get("flags", []), list)
-        and all(isinstance(flag, str) for flag in rest.get("flags", []))
-        and isinstance(rest.get("extra", {}), dict)
-        and all(
-            value is None or isinstance(value, str) or _is_number(value)
-            for value in rest.get("extra", {}).values()
-        )
+        and _is_number(data.get("diameter_mm", 1.0))
+        and _is_number(data.get("padding_share", 0.0))
+        and isinstance(data.get("flags", []), list)
+        and all(isinstance(flag, str) for flag in data.get("flags", []))
+        and isinstance(extra, dict)
+        and all(value is None or isinstance(value, str) or _is_number(value) for value in extra.values())
     )
 
 

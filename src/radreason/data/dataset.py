@@ -227,18 +227,17 @@ def _indices(rows: Any, n_cases: int) -> Shaped[np.ndarray, " n"]:
         raise InputError(
             found=f"rows {rows[:5].tolist()!r:.60}", expected=f"whole numbers below {n_cases:,}, or a mask"
         )
-    return rows.astype(np.intp)
+    indices: Shaped[np.ndarray, " n"] = rows.astype(np.intp)
+    return indices
 
 
 def _copy(array: np.ndarray, rows: Shaped[np.ndarray, " n"], shape: tuple[int, ...]) -> np.ndarray:
     whole = array.shape[1:]
     if len(shape) != len(whole) or any(not 0 < n <= m for n, m in zip(shape, whole, strict=True)):
         raise InputError(found=f"a crop of shape {shape}", expected=f"one within {whole}")
-    if shape == whole:
-        return array[rows]
     starts = [(m - n) // 2 for n, m in zip(shape, whole, strict=True)]
     inner = tuple(slice(a, a + n) for a, n in zip(starts, shape, strict=True))
-    copied = np.empty((len(rows), *shape), array.dtype)
+    copied: np.ndarray = np.empty((len(rows), *shape), array.dtype)
     for place, row in enumerate(rows):
         copied[place] = array[row][inner]
     return copied

@@ -89,8 +89,8 @@ class DatasetWriter:
             "settings": dict(self.settings),
             "patch": {"shape": list(self.patch_shape), "margin": self.margin, "dtype": "int16"},
         }
-        header = json.loads(json.dumps(header, allow_nan=False))  # tuples become lists: as it will be read
-        return header
+        as_it_will_be_read: dict[str, Any] = json.loads(json.dumps(header, allow_nan=False))
+        return as_it_will_be_read
 
     @contextmanager
     def open(self) -> Iterator[DatasetWriter]:
@@ -285,8 +285,8 @@ class Shard:
             data["flags"] = [*case.flags, NO_MASK]
             mask = np.zeros(self.patch_shape, np.uint8)
         self._cases.write(json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n")
-        self._patches.write(np.ascontiguousarray(patch, "<i2"))
-        self._masks.write(np.ascontiguousarray(mask))
+        self._patches.write(np.ascontiguousarray(patch, "<i2").data)
+        self._masks.write(np.ascontiguousarray(mask).data)
         self.n_cases += 1
 
     def exclude(self, case_id: str, reason: str) -> None:
