@@ -17,7 +17,9 @@ from radreason.schema import LIDC
 GROUND_GLASS: Final = 0.35
 """Density of ground glass between lung (0) and the solid part of the same nodule (1)."""
 
-CALCIUM_HU: Final = 450.0
+CALCIUM_HU: Final = 900.0
+"""What calcium adds to the tissue that it is in: more than any contrast, so that it hides no other grade."""
+
 CORE_HU: Final[Mapping[str, float]] = {"fluid": 5.0, "fat": -90.0, "air": -950.0}
 """What fills the core of a nodule whose internal structure is not soft tissue."""
 
@@ -68,7 +70,10 @@ LOOKS: Final[Mapping[str, Look]] = {
         lambda share: 1 + 4 * share,
     ),
 }
-"""The attributes with grades. Calcification and internal structure are patterns, drawn in `nodule`."""
+"""The attributes with grades."""
+
+PATTERNS: Final = ("internalStructure", "calcification")
+"""The attributes without order; what they look like is drawn in `nodule`."""
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ def draw_nodule(
         inside = _blend(inside, CORE_HU[traits.structure], _step((CORE_RADIUS - t) * to_mm + 0.5))
     calcium = _calcium(traits.calcification, t, to_mm, start, body, rng)
     if calcium is not None:
-        inside = _blend(inside, CALCIUM_HU, calcium)
+        inside = inside + CALCIUM_HU * calcium
 
     if len(lines):
         cover = np.zeros(t.shape, np.float32)
