@@ -64,7 +64,7 @@ class Variable:
             )
         if self.meanings and len(self.meanings) != len(self.states):
             raise InputError(
-                found=f"variable {self.name!r} has {len(self.states)} states and {len(self.meanings)} meanings",
+                found=f"variable {self.name!r}: {len(self.states)} states, {len(self.meanings)} meanings",
                 expected="one meaning per state, or none",
             )
 

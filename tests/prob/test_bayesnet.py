@@ -222,6 +222,15 @@ def test_a_logistic_disease_is_the_child_of_all_others():
     assert_close(learned.posterior({"cough": "much", "smoker": "yes"})["cancer"], truth, rtol=0, atol=0.08)
 
 
+def test_required_edges_are_compelled():
+    """Two variables score the same either way: an arrow is earned only by being required."""
+    pair = SCHEMA.subset(["smoker", "cancer"])
+    drawn = {name: codes for name, codes in planted().items() if name in pair}
+    assert not BayesNet.learn(drawn, pair).compelled_edges
+    learned = BayesNet.learn(drawn, pair, required=[("cancer", "smoker")])
+    assert learned.compelled_edges == (("cancer", "smoker"),)
+
+
 def test_simpler_graphs_to_compare_with():
     naive = BayesNet.learn(planted(), SCHEMA, structure="naive")
     assert {parent for parent, _ in naive.edges} == {"cancer"}

@@ -7,32 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from radreason.errors import InputError, unknown
-from radreason.prob import compact, graph
+from radreason.prob import compact, graph, recipes
 from radreason.prob.compact import Compact
+from radreason.prob.constraints import one_way
 from radreason.prob.evidence import Evidence, Reading, State, distribution, pack, without_prior
 from radreason.prob.families import Table
 from radreason.prob.graph import Parents
 from radreason.prob.infer import Potentials, marginals, most_probable
 from radreason.prob.labels import Labels
 from radreason.prob.plan import plan
-from radreason.prob.structure import as_labels, learn_structure
-from radreason.prob.tables import fit_tables
-from radreason.prob.tree import naive_bayes, tree_augmented
+from radreason.prob.recipes import Shape
+from radreason.prob.structure import as_labels
 from radreason.schema import Schema
 
 ROUNDING = 1e-6
 """How far from one the sum of a row of a table may be: single precision is allowed."""
-
-
-Shape = Literal["best", "tree", "naive", "empty"]
-"""Kinds of graph: the best by score, or one with less freedom to compare it with."""
 
 
 class MostProbable(NamedTuple):
@@ -48,6 +44,7 @@ class BayesNet(nn.Module):
     Tables are buffers, so they move with the model they are part of and are saved with it, structure
     included; gradients run through them to the evidence.
 
+    >>> from radreason import Schema, Variable
     >>> rain = Schema((Variable("rain", ("no", "yes")), Variable("wet", ("no", "yes"))))
     >>> tables = (torch.tensor([0.8, 0.2]), torch.tensor([[0.9, 0.1], [0.2, 0.8]]))
     >>> net = BayesNet(rain, ((), (0,)), tables)
@@ -104,7 +101,7 @@ class BayesNet(nn.Module):
         labels = as_labels(labels, schema)
         if weights is not None:
             labels = labels.reweight(weights)
-        return cls(labels.schema, *_learn(labels, **recipe), **recipe)
+        return cls(labels.schema, *recipes.follow(labels, **recipe), **recipe)
 
     def refit(
         self, labels: Any, *, weights: Any = None, keep_edges: bool = False, **changes: Any
@@ -115,7 +112,7 @@ class BayesNet(nn.Module):
         """
         recipe = self.recipe | changes
         labels = Labels.of(labels, self.schema, weights)
-        self._become(*_learn(labels, **recipe, parents=self.parents if keep_edges else None))
+        self._become(*recipes.follow(labels, **recipe, parents=self.parents if keep_edges else None))
         self.recipe = recipe
         return self
 
@@ -133,8 +130,9 @@ class BayesNet(nn.Module):
 
     @property
     def compelled_edges(self) -> tuple[tuple[str, str], ...]:
-        """The edges that point the same way in every graph that says the same of data."""
-        return self._named(sorted(graph.essential_edges(self.parents)[0]))
+        """The edges that data, or the recipe's constraints, allow in one direction only."""
+        known = one_way(self.schema, self.recipe)
+        return self._named(sorted(graph.essential_edges(self.parents, known)[0]))
 
     @property
     def tables(self) -> dict[str, Tensor]:
@@ -163,6 +161,11 @@ class BayesNet(nn.Module):
 
     def answer(self, evidence: Float[Tensor, "B K"]) -> tuple[Float[Tensor, "B K"], Float[Tensor, " B"]]:
         """Posteriors of all variables under packed likelihoods, and the log-probability of the evidence."""
+        if evidence.ndim != 2 or evidence.shape[1] != self.schema.width or not evidence.is_floating_point():
+            raise InputError(
+                found=f"packed evidence of {evidence.dtype} with shape {tuple(evidence.shape)}",
+                expected=f"floats of shape (samples, {self.schema.width}): a likelihood per state",
+            )
         return marginals(self._potentials(), evidence)
 
     def posterior(
@@ -240,9 +243,7 @@ class BayesNet(nn.Module):
         }
         names = self.schema.names
         parents = {name: [names[p] for p in ps] for name, ps in zip(names, self.parents, strict=True)}
-        recipe = dict(self.recipe)
-        if recipe.get("edge_log_prior"):  # JSON has no pairs as keys
-            recipe["edge_log_prior"] = [[*edge, odds] for edge, odds in recipe["edge_log_prior"].items()]
+        recipe = recipes.to_json(self.recipe)
         return {"schema": self.schema.to_dict(), "parents": parents, "tables": tables, "recipe": recipe}
 
     @classmethod
@@ -262,13 +263,14 @@ class BayesNet(nn.Module):
                     found=f"{source}: {key} {there:.200}", expected=f"{key} of {', '.join(schema.names)}"
                 )
             entries[key] = value
+        for name, parents in entries["parents"].items():
+            if not isinstance(parents, list | tuple) or not all(isinstance(p, str) for p in parents):
+                raise InputError(
+                    found=f"{source}: parents of {name!r}: {parents!r:.60}", expected="a list of names"
+                )
         edges = [(schema.position(p), schema.position(v)) for v, ps in entries["parents"].items() for p in ps]
         tables = [_table(entries["tables"][name], f"{source}: table of {name!r}") for name in schema.names]
-        recipe = dict(data.get("recipe", {}))
-        for key in {"required", "forbidden"} & set(recipe):
-            recipe[key] = [tuple(edge) for edge in recipe[key]]
-        if recipe.get("edge_log_prior"):
-            recipe["edge_log_prior"] = {(a, b): odds for a, b, odds in recipe["edge_log_prior"]}
+        recipe = recipes.from_json(data.get("recipe"), source)
         return cls(schema, graph.from_edges(len(schema), edges), tables, **recipe)
 
     def _become(self, parents: Parents, tables: Sequence[Table]) -> None:
@@ -357,64 +359,6 @@ class BayesNet(nn.Module):
             edges = [(int(a), int(b)) for a, b in adjacency.nonzero()]
             self._become(graph.from_edges(len(tables), edges), tables)
         super()._load_from_state_dict(state_dict, prefix, *rest)
-
-
-def _learn(
-    labels: Labels,
-    *,
-    pseudocount: float = 1.0,
-    forms: Mapping[str, str] | None = None,
-    ridge: float = 1.0,
-    parents: Parents | None = None,
-    **search: Any,
-) -> tuple[Parents, Sequence[Table]]:
-    forms = forms or {}
-    if parents is None:
-        parents = _search(labels, forms, **search)
-    return parents, fit_tables(labels, parents, pseudocount=pseudocount, forms=forms, ridge=ridge)
-
-
-def _search(
-    labels: Labels,
-    forms: Mapping[str, str],
-    *,
-    structure: str = "best",
-    required: Sequence[tuple[str, str]] = (),
-    **search: Any,
-) -> Parents:
-    """Learn the graph of the variables with full tables; the others become children."""
-    schema = labels.schema
-    if structure != "best":
-        unused = [name for name, value in {**search, "required": required, "forms": forms}.items() if value]
-        if unused:
-            raise InputError(
-                found=f"{', '.join(unused)} together with structure {structure!r}",
-                expected="structure 'best', the only one that is searched for",
-            )
-        return _simple(labels, structure)
-    for name in forms:
-        schema.position(name)
-    rest = [name for name in schema.names if name not in forms]
-    given = [edge for edge in required if edge[1] in forms]
-    edges = {(schema.position(a), schema.position(b)) for a, b in given}
-    for name in forms:
-        if all(child != name for _, child in given):
-            edges |= {(schema.position(other), schema.position(name)) for other in rest}
-    if rest:
-        among = [edge for edge in required if edge[1] not in forms]
-        found = learn_structure(Labels.of(labels, schema.subset(rest)), required=among, **search)
-        edges |= {(schema.position(a), schema.position(b)) for a, b in found.edges}
-    return graph.from_edges(len(schema), edges)
-
-
-def _simple(labels: Labels, structure: str) -> Parents:
-    if structure == "tree":
-        return tree_augmented(labels)
-    if structure == "naive":
-        return naive_bayes(labels.schema)
-    if structure == "empty":
-        return graph.from_edges(len(labels.schema), [])
-    raise unknown("structure", structure, ["best", "tree", "naive", "empty"])
 
 
 def _table(value: object, source: str) -> Table:

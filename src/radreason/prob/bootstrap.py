@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from radreason.errors import InputError
-from radreason.prob.constraints import Constraints
+from radreason.prob.constraints import one_way
 from radreason.prob.graph import Edge, Parents, descendants, essential_edges, from_edges
 from radreason.prob.labels import Labels
 from radreason.prob.structure import as_labels, learn_structure
@@ -196,7 +196,7 @@ def bootstrap(
         for graph in results:
             graphs.append(graph)
             tell(len(graphs))
-    return EdgeStrengths(labels.schema, tuple(graphs), _one_way(labels.schema, options))
+    return EdgeStrengths(labels.schema, tuple(graphs), one_way(labels.schema, options))
 
 
 @dataclass(frozen=True)
@@ -239,15 +239,3 @@ def _map(task: _Task, numbers: range, workers: int) -> Iterator[Iterator[Parents
         yield pool.map(_work, numbers)
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _one_way(schema: Schema, options: dict[str, Any]) -> frozenset[Edge]:
-    names = ("required", "forbidden", "tiers", "max_parents")
-    rules = Constraints.of(schema, **{name: options[name] for name in names if name in options})
-    variables = range(len(schema))
-    return frozenset(
-        (a, b)
-        for a in variables
-        for b in variables
-        if a != b and (rules.required[b] >> a & 1 or not rules.allowed[a] >> b & 1)
-    )

@@ -128,3 +128,16 @@ def _prior(schema: Schema, log_odds: Mapping[tuple[str, str], float]) -> Int64[n
             )
         prior[child, parent] = round(value / UNIT)
     return prior
+
+
+def one_way(schema: Schema, options: Mapping[str, Any]) -> frozenset[Edge]:
+    """Find the edges that the options of a search allow in one direction only, whatever the data say."""
+    names = ("required", "forbidden", "tiers", "max_parents")
+    rules = Constraints.of(schema, **{name: options[name] for name in names if name in options})
+    variables = range(len(schema))
+    return frozenset(
+        (a, b)
+        for a in variables
+        for b in variables
+        if a != b and (rules.required[b] >> a & 1 or not rules.allowed[a] >> b & 1)
+    )
