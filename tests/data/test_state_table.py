@@ -18,7 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from radreason import InputError, Schema, Variable
-from radreason.data import parquet_as_csv, read_states, state_table
+from radreason.data import parquet_as_csv, read_states
+from radreason.data import table as table_file
 
 QUICK = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -155,7 +156,7 @@ def test_what_is_no_file_is_refused(tmp_path):
 
 
 def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(state_table, "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(table_file, "MAX_BYTES", 1 << 20)
     with pytest.raises(InputError, match="more than 1 MiB"):
         read_states(write(tmp_path, gzip.compress(b"a" * (1 << 22)), "t.csv.gz"))
 
@@ -193,7 +194,7 @@ def test_any_cells_come_back_as_the_csv_module_wrote_them(tmp_path, rows):
     header = [f"c{i}" for i in range(len(rows[0]))]
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows([header, *rows])
-    meant = [[None if c.strip() in state_table.MISSING else c.strip() for c in row] for row in rows]
+    meant = [[None if c.strip() in table_file.MISSING else c.strip() for c in row] for row in rows]
     try:
         table = read_states(write(tmp_path, out.getvalue()))
     except InputError:  # a column of one state, or of none

@@ -8,30 +8,19 @@ A complaint names the line of the file, so that any editor finds the place.
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Int16
 
-from radreason.data.parquet_as_csv import parquet_as_csv
+from radreason.data.table import MISSING, NUMBER, Table
 from radreason.errors import InputError, unknown
-from radreason.input_files import read_bytes, read_text
 from radreason.schema import MAX_STATES, Schema, Variable
 
-MAX_BYTES = 256 << 20
-"""The largest table that is read, unpacked and as CSV: thirty million grades."""
-
-MAX_COLUMNS = 2_000
-
-MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "NULL", "null", "?"})
-"""Cells that say nothing, unless the schema names a state like that."""
-
 _WHAT = "a table of states, CSV or Parquet"
-_CHUNK = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +42,8 @@ def read_states(
     the columns named in ``columns`` (or all) are the variables, and the different cells of a column
     its states: numbers by value, texts as a person would sort them ("grade 2" before "grade 10").
     """
-    path = Path(path)
-    text = _text_of(path)
-    separator, header = _header_of(text, path)
+    table = Table.read(path, _WHAT)
+    path, header = table.path, table.header
     names = schema.names if schema else tuple(header if columns is None else columns)
     for name in names:
         if name not in header:
@@ -66,7 +54,7 @@ def read_states(
     readers = [_Column(path, name, schema[name] if schema else None) for name in names]
     places = [header.index(name) for name in names]
     n_rows = 0
-    for lines, rows in _chunks(text, path, separator, len(header)):
+    for lines, rows in table.chunks():
         n_rows += len(rows)
         cells = list(zip(*rows, strict=True))
         for reader, place in zip(readers, places, strict=True):
@@ -83,83 +71,6 @@ def read_states(
     if left_out := [name for name in header if name not in names]:
         notes.insert(0, f"columns left out: {', '.join(left_out)}")
     return StateTable(schema or Schema(variables), dict(zip(names, codes, strict=True)), n_rows, tuple(notes))
-
-
-def _text_of(path: Path) -> str:
-    ending = (path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix).lower()
-    if ending not in {".csv", ".tsv", ".txt", ".parquet"}:
-        raise unknown(f"ending of {path}:", ending, [".csv", ".tsv", ".txt", ".parquet"])
-    if path.suffix.lower() == ".parquet":
-        read_bytes(path, MAX_BYTES, _WHAT)
-        return parquet_as_csv(path, MAX_BYTES)
-    return read_text(path, MAX_BYTES, _WHAT)
-
-
-def _header_of(text: str, path: Path) -> tuple[str, list[str]]:
-    """Take the separator that cuts the first line into most cells, and these cells."""
-    separator = max(",;\t", key=lambda separator: _width(text, path, separator))
-    header = [name.strip() for name in next(_rows(text, path, separator), (0, []))[1]]
-    expected = "a first line that names the columns"
-    if not any(header):
-        raise InputError(found=f"{path}: no header", expected=expected)
-    if all(_NUMBER.fullmatch(name) for name in header):
-        raise InputError(
-            found=f"{path}: line 1 holds only numbers: {', '.join(header)[:60]}",
-            expected=expected,
-            hint="put a line with the names of the columns on top",
-        )
-    if len(header) > MAX_COLUMNS:
-        raise InputError(found=f"{path}: {len(header):,} columns", expected=f"at most {MAX_COLUMNS:,}")
-    if "" in header:
-        raise InputError(found=f"{path}: column {header.index('') + 1} has no name", expected=expected)
-    twice = next((name for name in header if header.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(found=f"{path}: two columns named {twice[:40]!r}", expected="a name for each column")
-    return separator, header
-
-
-def _width(text: str, path: Path, separator: str) -> int:
-    """Count the cells of the first line, if this separator makes sense of it."""
-    try:
-        return len(next(_rows(text, path, separator), (0, []))[1])
-    except InputError:
-        return 0
-
-
-def _chunks(text: str, path: Path, separator: str, width: int) -> Iterator[tuple[list[int], list[list[str]]]]:
-    """Give the rows below the header in pieces, with the line of the file at which each row ends."""
-    lines: list[int] = []
-    rows: list[list[str]] = []
-    for number, (line, row) in enumerate(_rows(text, path, separator)):
-        if number == 0:
-            continue
-        if len(row) != width:
-            raise InputError(
-                found=f"{path}: line {line}: {len(row)} cell{'s' * (len(row) != 1)}",
-                expected=f"{width}, one for each name in the header",
-                hint="put a cell that holds a separator in double quotes",
-            )
-        lines.append(line)
-        rows.append(row)
-        if len(rows) == _CHUNK:
-            yield lines, rows
-            lines, rows = [], []
-    if rows:
-        yield lines, rows
-
-
-def _rows(text: str, path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Cut a text into rows of cells; lines without anything are passed over."""
-    reader = csv.reader((match[0] for match in _LINE.finditer(text)), delimiter=separator, strict=True)
-    try:
-        for row in reader:
-            if row:
-                yield reader.line_num, row
-    except csv.Error as error:
-        raise InputError(
-            found=f"{path}: line {reader.line_num}: {error}",
-            expected="cells between separators, in double quotes or without any",
-        ) from None
 
 
 class _Column:
@@ -212,7 +123,7 @@ class _Column:
                 expected="two or more states",
                 hint="leave the column out: a constant says nothing",
             )
-        numeric = all(_NUMBER.fullmatch(state) for state in self._states)
+        numeric = all(NUMBER.fullmatch(state) for state in self._states)
         states = sorted(self._states, key=float if numeric else _natural)
         place = np.empty(len(states) + 1, np.int16)
         place[[self._states[state] for state in states]] = np.arange(len(states))
@@ -233,6 +144,4 @@ def _natural(state: str) -> tuple[tuple[int, str], ...]:
     return (*(piece for pair in zip(words, between, strict=False) for piece in pair), words[-1], (0, state))
 
 
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _WHOLE = re.compile(r"([+-]?[0-9]+)\.0+")

@@ -1,0 +1,203 @@
+"""Who is tested when: folds by patient, stratified by disease, and nested parts of every training set.
+
+All cases of a patient are in one fold: a network that has seen one nodule of a patient knows the
+scanner, the lung and often the second nodule. Parts are for the study of limited data: the first
+quarter of a training set lies within its half, which lies within its three quarters, and each has
+the diseases in nearly the shares of the whole.
+
+    N cases
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int16, Int64
+
+from radreason.data.case import Case
+from radreason.data.dataset import Dataset
+from radreason.errors import InputError
+from radreason.input_files import read_text, write_text
+from radreason.schema import Schema
+
+FORMAT = "radreason splits"
+VERSION = 1
+SPLITS = "splits.json"
+
+PARTS = 4
+"""Into how many parts a training set is cut: 25, 50, 75 and 100 % of its cases."""
+
+MAX_BYTES = 1 << 30
+
+_WHAT = "the splits that `radreason prepare` or `radreason data split` wrote"
+_TESTED = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """For every repeat, the fold in which a case is tested and its part of each training set."""
+
+    fingerprint: str
+    disease: str | None
+    seed: int
+    fold: Int16[np.ndarray, "repeats N"]
+    part: Int16[np.ndarray, "repeats folds N"]
+
+    @property
+    def repeats(self) -> int:
+        """How often the cases are dealt out anew."""
+        return len(self.fold)
+
+    @property
+    def folds(self) -> int:
+        """Into how many folds."""
+        return len(self.part[0])
+
+    def testing(self, repeat: int, fold: int) -> Int64[np.ndarray, " tested"]:
+        """Rows of the dataset that this fold tests."""
+        self._check(repeat, fold)
+        return np.flatnonzero(self.fold[repeat] == fold)
+
+    def training(self, repeat: int, fold: int, share: float = 1.0) -> Int64[np.ndarray, " trained"]:
+        """Rows that train for this fold, or a share of them: 0.25, 0.5, 0.75 or 1."""
+        self._check(repeat, fold)
+        parts = share * PARTS
+        if parts not in range(1, PARTS + 1):
+            raise InputError(
+                found=f"a share of {share} of the training cases",
+                expected=f"one of {', '.join(str(n / PARTS) for n in range(1, PARTS + 1))}",
+            )
+        part = self.part[repeat, fold]
+        return np.flatnonzero((part != _TESTED) & (part < parts))
+
+    def _check(self, repeat: int, fold: int) -> None:
+        if not (0 <= repeat < self.repeats and 0 <= fold < self.folds):
+            raise InputError(
+                found=f"repeat {repeat}, fold {fold}",
+                expected=f"a repeat below {self.repeats} and a fold below {self.folds}",
+            )
+
+    def write(self, folder: Path) -> Path:
+        """Keep the splits beside the dataset that they are of."""
+        document = {
+            "format": FORMAT,
+            "version": VERSION,
+            "dataset": self.fingerprint,
+            "disease": self.disease,
+            "folds": self.folds,
+            "seed": self.seed,
+            "repeats": [
+                {"fold": fold.tolist(), "parts": ["".join(_SIGNS[p] for p in row) for row in parts.tolist()]}
+                for fold, parts in zip(self.fold, self.part, strict=True)
+            ],
+        }
+        write_text(folder / SPLITS, json.dumps(document, separators=(",", ":")) + "\n")
+        return folder / SPLITS
+
+    @classmethod
+    def read(cls, dataset: Dataset) -> Splits:
+        """Read the splits of a dataset; those of another one, or of an older state, are refused."""
+        path = dataset.folder / SPLITS
+        try:
+            document = json.loads(read_text(path, MAX_BYTES, _WHAT))
+            if document["format"] != FORMAT or document["version"] != VERSION:
+                raise ValueError(f"format {document['format']!r:.40}, version {document['version']!r:.20}")
+            repeats = document["repeats"]
+            fold = np.array([repeat["fold"] for repeat in repeats], np.int16)
+            part = np.array(
+                [[[_SIGNS.index(p) for p in row] for row in repeat["parts"]] for repeat in repeats], np.int16
+            )
+            part[part == len(_SIGNS) - 1] = _TESTED
+            splits = cls(str(document["dataset"]), document["disease"], int(document["seed"]), fold, part)
+            well_formed = (
+                fold.shape == (len(repeats), len(dataset))
+                and part.shape == (len(repeats), document["folds"], len(dataset))
+                and bool(np.array_equal(part == _TESTED, fold[:, None] == np.arange(splits.folds)[:, None]))
+            )
+        except InputError:
+            raise
+        except (ValueError, KeyError, TypeError, IndexError, RecursionError, OverflowError) as error:
+            raise InputError(found=f"{path}: {error!s:.100}", expected=_WHAT) from None
+        if splits.fingerprint != dataset.fingerprint or not well_formed:
+            raise InputError(
+                found=f"{path}: not the splits of this dataset",
+                expected=f"those of {dataset.fingerprint[:23]}...",
+                hint=f"radreason data split {dataset.folder}",
+            )
+        return splits
+
+
+_SIGNS = "".join(map(str, range(PARTS))) + "-"
+"""How a part is written: its number, or a dash where the case is tested; index -1 is the dash."""
+
+
+def split(dataset: Dataset, folds: int = 10, repeats: int = 5, seed: int = 0) -> tuple[Splits, list[str]]:
+    """Deal out the cases of a dataset, and say what cannot be even."""
+    patients = np.unique([case.patient for case in dataset.cases], return_inverse=True)[1]
+    strata, names = _strata(dataset.cases, dataset.schema)
+    for name, value, least in (("folds", folds, 2), ("repeats", repeats, 1)):
+        if value < least:
+            raise InputError(found=f"{name} = {value}", expected=f"{least} or more")
+    n_patients = int(patients.max()) + 1
+    if n_patients < folds:
+        raise InputError(
+            found=f"{n_patients} patient{'s' * (n_patients != 1)} for {folds} folds",
+            expected="at least one patient per fold",
+            hint=f"radreason data split {dataset.folder} --folds {max(2, n_patients)}"
+            if n_patients >= 2
+            else "",
+        )
+    fold = np.empty((repeats, len(dataset)), np.int16)
+    part = np.full((repeats, folds, len(dataset)), _TESTED, np.int16)
+    for repeat in range(repeats):
+        seeds = np.random.SeedSequence(seed, spawn_key=(repeat,)).generate_state(1 + folds)
+        fold[repeat] = _deal(strata, patients, folds, int(seeds[0]))
+        for number in range(folds):
+            trained = fold[repeat] != number
+            part[repeat, number, trained] = _deal(
+                strata[trained], patients[trained], PARTS, int(seeds[1 + number])
+            )
+    sizes = Counter(strata.tolist())
+    notes = [
+        f"{names[stratum]}: {sizes[stratum]} case{'s' * (sizes[stratum] != 1)} for {folds} folds"
+        for stratum in sorted(sizes)
+        if sizes[stratum] < folds
+    ]
+    return Splits(dataset.fingerprint, dataset.schema.disease, seed, fold, part), notes
+
+
+def _strata(cases: Sequence[Case], schema: Schema) -> tuple[Int64[np.ndarray, " N"], list[str]]:
+    """Give each case the likeliest state of its disease; a case without one is of a kind of its own."""
+    if schema.disease is None:
+        return np.zeros(len(cases), np.int64), ["all cases"]
+    states = schema[schema.disease].states
+    labels = [case.labels.get(schema.disease) for case in cases]
+    strata = [len(states) if label is None else int(np.argmax(label)) for label in labels]
+    return np.array(strata, np.int64), [*(f"{schema.disease} {s}" for s in states), f"no {schema.disease}"]
+
+
+def _deal(
+    strata: Int64[np.ndarray, " n"], patients: Int64[np.ndarray, " n"], hands: int, seed: int
+) -> Int16[np.ndarray, " n"]:
+    """Deal out patients so that every hand gets its share of every stratum, as nearly as may be."""
+    dealt = np.zeros(len(strata), np.int16)
+    codes = np.unique(strata, return_inverse=True)[1]
+    if np.bincount(codes).max() < hands or len(np.unique(patients)) < hands:  # too few to be even
+        order: Any = np.random.default_rng(seed).permutation(np.unique(patients))
+        place = {int(patient): number % hands for number, patient in enumerate(order)}
+        return np.array([place[int(patient)] for patient in patients], np.int16)
+    from sklearn.model_selection import StratifiedGroupKFold
+
+    dealer = StratifiedGroupKFold(n_splits=hands, shuffle=True, random_state=seed % 2**32)
+    with warnings.catch_warnings():  # a stratum smaller than the number of hands is in our own notes
+        warnings.simplefilter("ignore", UserWarning)
+        for number, (_, chosen) in enumerate(dealer.split(np.zeros(len(codes)), codes, patients)):
+            dealt[chosen] = number
+    return dealt
