@@ -14,13 +14,8 @@ import numpy as np
 from jaxtyping import Float64, Int16, UInt8
 
 from radreason.data.resample import neighbourhood, resample
-from radreason.data.volume import Triple, Volume
+from radreason.data.volume import AIR_HU, NO_TISSUE_HU, Triple, Volume
 from radreason.errors import InputError
-
-AIR_HU = -1000
-
-NO_TISSUE_HU = -1024
-"""Below this, a value is the scanner's mark for "outside of my field of view" and no measurement."""
 
 _HEAD_BACK_LEFT = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
 

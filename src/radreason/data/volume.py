@@ -15,6 +15,11 @@ from jaxtyping import Float64, Shaped
 
 from radreason.errors import InputError
 
+AIR_HU = -1000
+
+NO_TISSUE_HU = -1024
+"""Below this, a value is the scanner's mark for "outside of my field of view" and no measurement."""
+
 Triple = Sequence[float] | Shaped[np.ndarray, "*more 3"]
 """Three numbers, or an array with three along its last axis."""
 
