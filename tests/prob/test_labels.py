@@ -111,6 +111,7 @@ WRONG = [
     ([0, 0.5], "column 'grade', row 1: 0.5"),
     ([0, float("inf")], "column 'grade', row 1: inf"),
     (np.array([0, 7]), "column 'grade', row 1: 7"),
+    (np.array([0, -2]), "column 'grade', row 1: -2"),
     (np.array([0.0, 1.5]), "column 'grade', row 1: 1.5"),
     (np.array([0.0, np.inf]), "column 'grade', row 1: inf"),
     ([ONE, [0.5, 0.5]], "column 'grade', row 1: [0.5, 0.5]"),

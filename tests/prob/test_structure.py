@@ -303,6 +303,19 @@ def test_open_arrows_run_from_lower_to_higher_index(weight):
     assert learn_structure(labels).parents == ((), (0,), (0,), (0,))
 
 
+def test_equal_parent_sets_are_taken_in_the_order_of_their_indices():
+    """e is the parity of a and d, and of b and c as well: (a, d) comes before (b, c)."""
+    a, b, c = np.array(list(itertools.product((0, 1), repeat=3)) * 16).T
+    columns = {"a": a, "b": b, "c": c, "d": a ^ b ^ c, "e": b ^ c}
+    schema = Schema(tuple(Variable(name, ("0", "1")) for name in "abcde"))
+    found = learn_structure(
+        columns, schema, forbidden=list(itertools.permutations("abcd", 2)), tiers=[list("abcd"), ["e"]]
+    )
+    assert found.edges == (("a", "e"), ("d", "e"))
+    assert found.second_best[4].parents == ("b", "c")
+    assert found.second_best[4].gap == 0
+
+
 def test_a_variable_with_no_choice_has_no_second_best():
     columns, schema = planted()
     found = learn_structure(columns, schema, tiers=[["a"], ["b", "c", "d"]])

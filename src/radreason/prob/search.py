@@ -215,24 +215,20 @@ def _key(child, parents, values, prior):
 
 @njit(cache=True)
 @typing.no_type_check
-def _is_open(child, parents, values, allowed, required, max_parents):
-    """Tell whether the parent set, or a larger one, is counted and allowed."""
-    return (
-        parents & ~allowed == 0
-        and values[parents | 1 << child] != NOT_COUNTED
-        and _size(parents | required) <= max_parents
-    )
+def _is_open(child, parents, values, allowed):
+    """Tell whether the parents are allowed and counted; no more than allowed in number ever are."""
+    return parents & ~allowed == 0 and values[parents | 1 << child] != NOT_COUNTED
 
 
 @njit(cache=True)
 @typing.no_type_check
-def parent_sets(child, values, sets, scratch, allowed, required, max_parents, prior):
+def parent_sets(child, values, sets, scratch, allowed, required, prior):
     """List the parent sets of a child that are better than all of their subsets, and their keys."""
     masks = np.empty(len(sets), np.int64)
     keys = np.empty(len(sets), np.int64)
     found = 0
     for parents in sets:
-        if parents >> child & 1 or not _is_open(child, parents, values, allowed, required, max_parents):
+        if parents >> child & 1 or not _is_open(child, parents, values, allowed):
             continue
         best = IMPOSSIBLE
         rest = parents
@@ -267,7 +263,7 @@ def best_totals(n, offsets, masks, keys, totals):
                 others = members ^ 1 << child
                 if totals[others] != IMPOSSIBLE:
                     for i in range(offsets[child], offsets[child + 1]):
-                        if totals[others] + keys[i] < best:
+                        if totals[others] + keys[i] <= best:
                             break
                         if masks[i] & ~others == 0:
                             best = totals[others] + keys[i]
@@ -277,15 +273,11 @@ def best_totals(n, offsets, masks, keys, totals):
 
 @njit(cache=True)
 @typing.no_type_check
-def runner_up(child, chosen, within, values, sets, required, max_parents, prior):
+def runner_up(child, chosen, within, values, sets, required, prior):
     """Find the best other parent set of a child within the given variables; -1 if there is none."""
     best_key, best = IMPOSSIBLE, np.int64(-1)
     for parents in sets:
-        if (
-            parents == chosen
-            or required & ~parents
-            or not _is_open(child, parents, values, within, required, max_parents)
-        ):
+        if parents == chosen or required & ~parents or not _is_open(child, parents, values, within):
             continue
         key = _key(child, parents, values, prior)
         lowest_difference = (parents ^ best) & -(parents ^ best)

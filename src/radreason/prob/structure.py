@@ -193,9 +193,9 @@ class _Families:
 
         self.child, self.values, self.sets = child, values, sets
         self.required, self.allowed = constraints.required[child], constraints.allowed[child]
-        self.max_parents, self.prior = constraints.max_parents, constraints.prior[child]
+        self.prior = constraints.prior[child]
         masks, keys = search.parent_sets(
-            child, values, sets, scratch, self.allowed, self.required, self.max_parents, self.prior
+            child, values, sets, scratch, self.allowed, self.required, self.prior
         )
         turned = np.zeros_like(masks)  # the lowest bit highest: then numbers are ordered as tuples are
         for v in range(MAX_VARIABLES):
@@ -219,7 +219,6 @@ class _Families:
             self.values,
             self.sets,
             self.required,
-            self.max_parents,
             self.prior,
         )
         return _Family(int(mask), int(key)) if mask >= 0 else None
