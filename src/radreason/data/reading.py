@@ -6,7 +6,7 @@ to the same nodule is another question (`grouping`), and so is what their consen
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -67,3 +67,9 @@ class Readings:
     nodules: tuple[NoduleReading, ...]
     counts: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+
+def off_scale(name: str, grades: Sequence[object], n_readings: int) -> str:
+    """Say how many grades of a variable are missing because its scale does not have them."""
+    kinds = ", ".join(sorted({str(grade) or "blank" for grade in grades})[:5])
+    return f"{name}: {len(grades):,} of {n_readings:,} not on its scale ({kinds[:80]}): missing"
