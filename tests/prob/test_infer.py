@@ -314,6 +314,46 @@ def test_likelihoods_that_would_underflow(dtype):
         assert beliefs[0][1].tolist() == [0.5, 0.5]
 
 
+@pytest.mark.parametrize("by_tables", [False, True])
+@pytest.mark.parametrize(("dtype", "tiny"), [(torch.float32, 1e-12), (torch.float64, 1e-100)])
+def test_sums_that_shrink_step_by_step(dtype, tiny, by_tables):
+    """Nine copies of one coin in a row: no step alone comes near underflow, all together do."""
+    n = 9
+    parents, sizes = ((), *((v,) for v in range(n - 1))), (2,) * n
+    tables = [torch.tensor([0.5, 0.5], dtype=dtype), *[torch.eye(2, dtype=dtype)] * (n - 1)]
+    tables = [t.clone().requires_grad_(by_tables) for t in tables]
+    late = [[1.0, tiny**3]] * 2 + [[tiny, 1.0]] * 7  # tails is lost at first: tiny^6, heads tiny^7
+    never = [[1.0, 0.0]] + [[tiny, 1.0]] * 8
+    evidence = torch.tensor([late, never, [[1.0, 1.0]] * n], dtype=dtype).flatten(1).requires_grad_()
+    beliefs, log_z = marginals(Potentials(plan(parents, sizes), tables), evidence)
+    heads = torch.tensor([tiny, 1.0, 0.5], dtype=dtype)
+    expected = torch.stack([heads, 1 - heads], dim=1).repeat(1, n)
+    assert_close(beliefs, expected, rtol=0, atol=1e-6)
+    assert_close(
+        log_z.double(),
+        torch.tensor([6 * math.log(tiny), 8 * math.log(tiny), math.log(2)]).double() - math.log(2),
+        rtol=1e-6,
+        atol=1e-6,
+    )
+    (slopes,) = grad((beliefs * torch.arange(2 * n)).sum(), evidence)
+    assert slopes.isfinite().all()
+
+
+def test_no_samples_have_no_posteriors():
+    parents, sizes = LOOPS, (2,) * 9
+    beliefs, log_z = marginals(
+        Potentials(plan(parents, sizes), random_tables(parents, sizes)), torch.ones(0, 18)
+    )
+    assert beliefs.shape == (0, 18)
+    assert log_z.shape == (0,)
+
+
+def test_packed_evidence_of_another_width_is_refused():
+    parents, sizes = LOOPS, (2,) * 9
+    with pytest.raises(InputError, match=r"shape \(3, 17\)\n.*\(samples, 18\)"):
+        marginals(Potentials(plan(parents, sizes), random_tables(parents, sizes)), torch.ones(3, 17))
+
+
 def test_gradients_of_samples_that_went_through_logarithms():
     parents, sizes = ((), (0,), (0,)), (2, 2, 2)
     tables = random_tables(parents, sizes)

@@ -82,8 +82,11 @@ def marginals(
     Samples near underflow are noticed (log_z is NaN) and done again in logarithms; only there can
     the evidence turn out to be contradictory, which is an error that names the sample.
     """
+    _refuse_other_shapes(potentials.plan, evidence)
     if torch.compiler.is_compiling() or torch.compiler.is_exporting():
         return _two_passes(potentials, evidence)  # no branch on data in an exported graph
+    if not len(evidence):
+        return evidence.clone(), evidence.sum(dim=1)
     passes = _compiled if _suits_compiled(potentials, evidence) else _two_passes
     beliefs, log_z = passes(potentials, evidence)
     faint = log_z.isnan()
@@ -189,8 +192,8 @@ def _suits_compiled(potentials: Potentials, evidence: Tensor) -> bool:
 
 
 def _faint(dtype: torch.dtype) -> float:
-    """Below this a sum of products may have lost terms to underflow."""
-    return math.sqrt(torch.finfo(dtype).tiny)
+    """Sums that shrink below this, step by step together, may lose terms or have slopes that overflow."""
+    return math.sqrt(torch.finfo(dtype).tiny / torch.finfo(dtype).eps)
 
 
 def _compiled(potentials: Potentials, evidence: Tensor) -> tuple[Tensor, Tensor]:
@@ -286,10 +289,12 @@ def _two_passes(potentials: Potentials, evidence: Tensor) -> tuple[Tensor, Tenso
     steps = [_Step(plan, b, w) for b, w in zip(plan.buckets, potentials.to(evidence), strict=True)]
 
     messages: list[Tensor] = []
+    left = torch.ones_like(log_z)  # how far all sums have shrunk, see `kernel._collect`
     for step in steps:
         out = step.collect(scaled, messages)
         scale = out.detach().reshape(-1, out.shape[-1]).amax(0)
-        seen = scale > _faint(evidence.dtype)
+        left = left * scale.clamp(max=1)
+        seen = left > _faint(evidence.dtype)
         scale = torch.where(seen, scale, torch.ones_like(scale))
         log_z = torch.where(seen, log_z + scale.log(), torch.nan)
         step.inverse_scale = 1 / scale
@@ -445,6 +450,16 @@ def _log_sum_exp(x: Tensor, dim: int) -> Tensor:
     top = x.detach().amax(dim, keepdim=True)
     top = torch.where(top.isfinite(), top, torch.zeros_like(top))
     return _log((x - top).exp().sum(dim)) + top.squeeze(dim)
+
+
+def _refuse_other_shapes(plan: Plan, evidence: Tensor) -> None:
+    """Compiled loops would read past the end of rows that are too short."""
+    width = sum(plan.sizes)
+    if evidence.ndim != 2 or evidence.shape[1] != width or not evidence.is_floating_point():
+        raise InputError(
+            found=f"packed evidence of {evidence.dtype} with shape {tuple(evidence.shape)}",
+            expected=f"floats of shape (samples, {width}): a likelihood per state",
+        )
 
 
 def _refuse_what_is_no_likelihood(evidence: Tensor, rows: Tensor) -> None:

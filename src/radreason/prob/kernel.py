@@ -51,8 +51,14 @@ def _load(evidence, direction, start, n, first, value, tangent, log_z, faint, in
 @njit(cache=True, nogil=True, error_model="numpy")
 @no_type_check
 def _collect(tape, value, tangent, scale, log_z, faint, dual, width):
-    """Read the tape forwards. Sums are scaled to a largest entry of one; log_z collects the scales."""
+    """Read the tape forwards. Sums are scaled to a largest entry of one; log_z collects the scales.
+
+    What is lost to underflow beside an entry of one matters once that entry has shrunk as far. So it
+    is the product of all shrinking (``left``) that must not come near underflow, not one step alone;
+    its inverse bounds the derivatives, and its inverse squared the derivatives of these.
+    """
     rows, weights = tape.rows, tape.weights
+    left = np.ones(width, value.dtype)
     for step in range(tape.steps.shape[0]):
         kind, n_out, n_terms, out, w0, x0, y0 = tape.steps[step]
         if kind == JOIN:
@@ -93,7 +99,8 @@ def _collect(tape, value, tangent, scale, log_z, faint, dual, width):
             for b in range(width):
                 scale[step, b] = max(scale[step, b], value[z, b])
         for b in range(width):
-            if scale[step, b] > faint:
+            left[b] *= min(scale[step, b], 1.0)
+            if left[b] > faint:
                 log_z[b] += np.log(scale[step, b])
                 scale[step, b] = 1.0 / scale[step, b]
             else:  # close to underflow: the caller takes this sample through logarithms
