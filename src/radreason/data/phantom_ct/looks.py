@@ -100,7 +100,7 @@ def traits(labels: Mapping[str, Sequence[float] | None]) -> Traits:
     def look(name: str) -> float:
         shares = labels.get(name) or _USUAL[name]
         mean = sum(share * float(state) for share, state in zip(shares, LIDC[name].states, strict=True))
-        return LOOKS[name].of(mean / sum(shares))
+        return float(LOOKS[name].of(mean / sum(shares)))
 
     def pattern(name: str) -> str:
         shares = labels.get(name) or _USUAL[name]

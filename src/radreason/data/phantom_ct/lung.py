@@ -70,7 +70,7 @@ def _vessels(
     leading = int(rng.choice(3, p=(0.55, 0.35, 0.1)))  # vessels that start in the nodule
     inward = _units(rng.standard_normal((trees, 3)))
     away = _units(rng.standard_normal((leading, 3)))
-    tips = np.concatenate([-inward * reach, rng.uniform(-0.5, 0.5, (twigs, 3)) * size_mm, 0 * away])
+    tips = np.concatenate([-inward * reach, rng.uniform(-0.5, 0.5, (twigs, 3)) * size_mm, 1e-3 * away])
     aim = rng.uniform(-0.35, 0.35, (trees, 3)) * size_mm
     ways = _units(np.concatenate([aim - tips[:trees], rng.standard_normal((twigs, 3)), away]))
     radii = np.concatenate(
@@ -100,13 +100,18 @@ def _vessels(
         tips, ways, radii = tips[alive], ways[alive], radii[alive]
         if not len(tips):
             break
-    return _aside(np.concatenate(ends), radius_mm), np.concatenate(widths)
+    thick = np.concatenate(widths)
+    points = _aside(np.concatenate(ends), radius_mm + thick)
+    outside = np.linalg.norm(points.mean(1), axis=1) > radius_mm + thick.min(1)
+    return points[outside], thick[outside]
 
 
-def _aside(points: Float64[np.ndarray, "tubes 2 3"], radius_mm: float) -> Float64[np.ndarray, "tubes 2 3"]:
+def _aside(
+    points: Float64[np.ndarray, "tubes 2 3"], radius_mm: Float64[np.ndarray, "tubes 2"]
+) -> Float64[np.ndarray, "tubes 2 3"]:
     """Push points outwards as a ball in the middle would that displaces its own volume."""
-    away = np.maximum(np.linalg.norm(points, axis=-1, keepdims=True), 1e-6)
-    return np.asarray(points * (1 + (radius_mm / away) ** 3) ** (1 / 3))
+    away = np.maximum(np.linalg.norm(points, axis=-1), 1e-6)
+    return np.asarray(points * ((1 + (radius_mm / away) ** 3) ** (1 / 3))[..., None])
 
 
 def _draw_chest_wall(

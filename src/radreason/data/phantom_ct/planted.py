@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from radreason.data.case import Case
 from radreason.data.phantom_ct.looks import LOOKS, PATTERNS
+from radreason.data.phantom_ct.model import Model
 from radreason.data.phantom_ct.render import generator
 from radreason.errors import InputError, unknown
 from radreason.schema import LIDC, Schema
@@ -54,29 +54,37 @@ class Planted:
         }
 
 
-def plant(cases: Sequence[Case], schema: Schema, planted: Planted, seed: int) -> list[Case]:
-    """Give cases invented grades and the disease that follows from two of them."""
-    disease = schema.disease
-    for name in (planted.first, planted.second, disease or ""):
+def plant(models: Sequence[Model], schema: Schema, planted: Planted, seed: int) -> list[Model]:
+    """Give models invented grades and the disease that follows from two of them."""
+    disease = schema.disease or ""
+    for name in (planted.first, planted.second, disease):
         if name not in schema or schema[name].states != GRADES:
             raise InputError(
                 found=f"a schema without the five grades of {name or 'a disease'}",
                 expected=f"{planted.first}, {planted.second} and malignancy in five grades",
             )
     rng = generator(seed, "planted")
-    pair = rng.integers(1, 6, (len(cases), 2))
-    others = [name for name in (*LOOKS, *PATTERNS) if name not in (planted.first, planted.second)]
-    orders = {name: rng.permutation(len(cases)) for name in others}
+    pair = rng.integers(1, 6, (len(models), 2))
+    dealt = [name for name in (*LOOKS, *PATTERNS) if name not in (planted.first, planted.second)]
+    orders = {name: rng.permutation(len(models)) for name in dealt if name in schema}
     new = []
-    for row, (case, (first, second)) in enumerate(zip(cases, pair.tolist(), strict=True)):
-        labels = dict(case.labels)
-        labels |= {name: cases[order[row]].labels[name] for name, order in orders.items() if name in schema}
+    for row, (model, (first, second)) in enumerate(zip(models, pair.tolist(), strict=True)):
         grades = {
             planted.first: first,
             planted.second: second,
-            str(disease): Planted.disease(first, second),
+            disease: Planted.disease(first, second),
         }
-        for name, grade in grades.items():
-            labels[name] = tuple(float(state == str(grade)) for state in schema[name].states)
-        new.append(replace(case, labels=labels, readings=(), flags=(*case.flags, "planted")))
+        certain = {
+            name: tuple(float(state == str(grade)) for state in GRADES) for name, grade in grades.items()
+        }
+        from_other = {name: models[order[row]] for name, order in orders.items()}
+        labels = {name: other.case.labels[name] for name, other in from_other.items()}
+        shown = {name: other.shown[name] for name, other in from_other.items()}
+        case = replace(
+            model.case,
+            labels=dict(model.case.labels) | labels | certain,
+            readings=(),
+            flags=(*model.case.flags, "planted"),
+        )
+        new.append(replace(model, case=case, shown=dict(model.shown) | shown | certain))
     return new

@@ -25,6 +25,9 @@ DEGREE: Final = 4
 SMOOTHNESS: Final = 3e-4
 """Weight of roughness in the fit; it fills in where a nodule is on one slice only."""
 
+ENOUGH: Final = 600
+"""More points than that say the same again: readers draw from pixel to pixel."""
+
 MONOMIALS: Final = tuple(
     (total - b - c, b, c) for total in range(DEGREE + 1) for c in (0, 1) for b in range(total - c + 1)
 )
@@ -76,10 +79,11 @@ class Body:
 def fit_shape(outlines: Sequence[Sequence[Outline]], pixel_mm: float, slice_mm: float) -> Shape:
     """Fit one shape to the outlines of all readers of a nodule."""
     points = np.concatenate([_points(own, pixel_mm, slice_mm) for own in outlines])
+    points = points[:: -(-len(points) // ENOUGH)]
     points = points - (points.max(0) + points.min(0)) / 2
     matrix = np.diag(1 / np.maximum(points.std(0), 0.1))
     for _ in range(3):  # as round as can be, about the centre of mass
-        radius = np.maximum(_monomials(directions()) @ _fit(points @ matrix.T), 0.2)
+        radius = np.maximum(_monomials_all_around() @ _fit(points @ matrix.T), 0.2)
         _, centre, spread = _moments(directions(), radius)
         points = points - np.linalg.solve(matrix, centre)
         matrix = _power(spread, -0.5) @ matrix
@@ -96,7 +100,7 @@ def make_body(
     lobes = spread_directions(int(rng.integers(6, 10)), rng)
     grid = directions()
     cleft_cosine = float((grid @ lobes.T).max(1).min())
-    radius = np.maximum(_monomials(grid) @ shape.polynomial, 0.2)
+    radius = np.maximum(_monomials_all_around() @ shape.polynomial, 0.2)
     radius = radius * _cleft(grid, lobes, cleft_cosine, lobule_depth)
     volume, centre, spread = _moments(grid, radius)
     stretch = shape.axes * np.exp(_with_range(shape.log_lengths, float(np.log(axis_ratio)))) @ shape.axes.T
@@ -128,6 +132,11 @@ def directions() -> Float64[np.ndarray, "M 3"]:
     return _spiral(1500)
 
 
+@cache
+def _monomials_all_around() -> Float64[np.ndarray, "M monomials"]:
+    return _monomials(directions())
+
+
 def _spiral(count: int) -> Float64[np.ndarray, "count 3"]:
     place = np.arange(count) + 0.5
     height = 1 - 2 * place / max(count, 1)
@@ -153,21 +162,23 @@ def _points(outlines: Sequence[Outline], pixel_mm: float, slice_mm: float) -> Fl
 def _fit(q: Float64[np.ndarray, "N 3"]) -> Float64[np.ndarray, " monomials"]:
     length = np.maximum(np.linalg.norm(q, axis=1), 1e-9)
     to_monomials = _harmonics()
-    at = _monomials(q / length[:, None]) @ to_monomials
+    at = _monomials(q / length[:, None])
+    squares = to_monomials.T @ (at.T @ at) @ to_monomials
     roughness = SMOOTHNESS * len(q) * np.diag((_DEGREES * (_DEGREES + 1.0)) ** 2)
-    return np.asarray(to_monomials @ np.linalg.solve(at.T @ at + roughness, at.T @ length))
+    return np.asarray(to_monomials @ np.linalg.solve(squares + roughness, to_monomials.T @ (at.T @ length)))
 
 
 @cache
 def _harmonics() -> Float64[np.ndarray, "monomials monomials"]:
     """Coefficients (columns) of polynomials that are orthonormal on the sphere, by degree."""
-    grid = directions()
-    _, triangle = np.linalg.qr(_monomials(grid))
-    return np.asarray(np.linalg.inv(triangle) * np.sqrt(len(grid)))
+    _, triangle = np.linalg.qr(_monomials_all_around())
+    return np.asarray(np.linalg.inv(triangle) * np.sqrt(len(directions())))
 
 
 def _monomials(unit: Float64[np.ndarray, "M 3"]) -> Float64[np.ndarray, "M monomials"]:
-    powers = unit[:, :, None] ** np.arange(DEGREE + 1)
+    powers = np.ones((len(unit), 3, DEGREE + 1))
+    for degree in range(DEGREE):
+        powers[:, :, degree + 1] = powers[:, :, degree] * unit
     z, y, x = _POWERS.T
     return np.asarray(powers[:, 0, z] * powers[:, 1, y] * powers[:, 2, x])
 
