@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,6 +51,8 @@ def read_image(path: Path | str) -> Volume:
     try:
         reader.ReadImageInformation()
         _refuse_other_shapes(path, reader)
+        if ending.startswith(".nii"):
+            _refuse_a_part(path, reader)
         image = reader.Execute()
     except RuntimeError as error:
         raise InputError(found=f"{path}: cannot be read: {_reason(error)}", expected=_WHAT) from None
@@ -89,6 +93,24 @@ def _refuse_other_shapes(path: Path, reader: SimpleITK.ImageFileReader) -> None:
     if np.prod(size, dtype=float) > MAX_VOXELS:
         raise InputError(
             found=f"{path}: {' x '.join(map(str, size))} voxels", expected=f"at most {MAX_VOXELS:,} voxels"
+        )
+
+
+def _refuse_a_part(path: Path, reader: SimpleITK.ImageFileReader) -> None:
+    """Refuse a NIfTI file that ends early or is damaged inside: ITK would read zeros there, in silence."""
+    bits, start = (int(float(reader.GetMetaData(key))) for key in ("bitpix", "vox_offset"))
+    needed = start + int(np.prod(reader.GetSize(), dtype=float)) * bits // 8
+    found = 0
+    try:
+        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as stream:
+            while chunk := stream.read(1 << 20):
+                found += len(chunk)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(found=f"{path}: cannot be read: {error}", expected=_WHAT) from None
+    if found < needed:
+        raise InputError(
+            found=f"{path}: cannot be read: ends after {found:,} bytes",
+            expected=f"{needed:,}, as its header says",
         )
 
 

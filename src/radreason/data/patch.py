@@ -103,7 +103,7 @@ def _not_in_the_scan(volume: Volume, centre_mm: Triple) -> InputError:
     corners = volume.to_mm(np.stack(np.meshgrid(*ends.T, indexing="ij"), -1)).reshape(-1, 3)
     spans = zip("xyz", corners.min(0), corners.max(0), strict=True)
     x, y, z = np.asarray(centre_mm, float)
-    mirrored = "" if not volume.holds((-x, -y, z)) else "; the same with x and y negated does"
+    mirrored = "" if not volume.holds((-x, -y, z)) else "; the same with x and y negated does not"
     return InputError(
         found=f"the centre ({x:.1f}, {y:.1f}, {z:.1f}) mm lies outside of the scan{mirrored}",
         expected=", ".join(f"{axis} from {low:.1f} to {high:.1f} mm" for axis, low, high in spans),
