@@ -135,7 +135,12 @@ class DatasetWriter:
             ):
                 shard = Shard(self.schema, self.patch_shape, cases, patches, masks)
                 yield shard
-                record = {"name": name, "cases": shard.n_cases, "excluded": shard.excluded}
+                record = {
+                    "name": name,
+                    "cases": shard.n_cases,
+                    "excluded": shard.excluded,
+                    "notes": shard.notes,
+                }
                 for stream in (cases, patches, masks):
                     stream.flush()
                     os.fsync(stream.fileno())
@@ -182,7 +187,7 @@ class DatasetWriter:
         document = self.header | {
             "counts": _counts(cases, self.schema) | {"excluded": len(excluded)},
             "excluded": excluded,
-            "notes": list(notes),
+            "notes": [*notes, *(note for shard in shards for note in shard["notes"])],
             "files": files,
         }
         identity = {key: document[key] for key in ("version", "kind", "schema", "patch", "files")}
@@ -270,6 +275,7 @@ class Shard:
     _masks: IO[bytes]
     n_cases: int = 0
     excluded: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def add(
         self, case: Case, patch: Int16[np.ndarray, "*patch"], mask: UInt8[np.ndarray, "*patch"] | None = None
@@ -292,6 +298,10 @@ class Shard:
     def exclude(self, case_id: str, reason: str) -> None:
         """Record a case of this shard that was left out, and why."""
         self.excluded.append((case_id, reason))
+
+    def note(self, note: str) -> None:
+        """Record what a person should know of these cases."""
+        self.notes.append(note)
 
 
 def _counts(cases: Sequence[Case], schema: Schema) -> dict[str, Any]:

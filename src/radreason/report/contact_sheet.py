@@ -1,0 +1,151 @@
+"""Many cases on one page, as a person should see them before a network does: slices, outlines, grades.
+
+Every case is shown in three planes through its centre: from below with the front on top, from the
+front, and from the patient's left, as radiologists are used to. The outline is that of the mask.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Shaped
+
+from radreason.data.case import Case
+from radreason.data.dataset import Dataset
+from radreason.schema import Schema
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LUNG_WINDOW_HU = (-1350.0, 150.0)
+"""From black to white: the window in which lungs are read."""
+
+COLUMNS = 4
+OUTLINE = "#ff9d3a"
+_GAP = 3
+_TILE_IN = (3.6, 1.95)
+
+
+def draw_contact_sheet(dataset: Dataset, path: Path | str, n_cases: int = 24, seed: int = 0) -> list[int]:
+    """Draw some cases of every state of the disease as one picture; give their rows."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    rows = choose(dataset, n_cases, seed)
+    lines = -(-len(rows) // COLUMNS)
+    width, height = COLUMNS * _TILE_IN[0], lines * _TILE_IN[1] + 0.7
+    figure = Figure((width, height), dpi=110, facecolor="white")
+    FigureCanvasAgg(figure)
+    figure.text(0.01, 1 - 0.14 / height, _title(dataset, len(rows)), va="top", fontsize=10, weight="bold")
+    figure.text(0.01, 1 - 0.36 / height, _caption(dataset), va="top", fontsize=8, color="#444444")
+    patches = dataset.patches_at(rows)
+    masks = None if dataset.masks is None else dataset.masks_at(rows)
+    for place, row in enumerate(rows):
+        line, column = divmod(place, COLUMNS)
+        left = (column + 0.02) / COLUMNS
+        bottom = 1 - (0.6 + (line + 0.64) * _TILE_IN[1]) / height
+        axes = figure.add_axes((left, bottom, 0.96 / COLUMNS, 0.62 * _TILE_IN[1] / height))
+        _draw_planes(axes, patches[place], None if masks is None else masks[place], dataset.kind)
+        text = "\n".join(describe(dataset.cases[row], dataset.schema))
+        figure.text(left, bottom - 0.04 / height, text, va="top", fontsize=6.2, linespacing=1.25)
+    figure.savefig(path, metadata={"Software": None})
+    return rows
+
+
+def choose(dataset: Dataset, n_cases: int, seed: int) -> list[int]:
+    """Take cases of every state of the disease in turn, so that the rare ones are seen, too."""
+    disease = dataset.schema.disease
+    by_state: dict[int, list[int]] = defaultdict(list)
+    for row in np.random.default_rng(seed).permutation(len(dataset)).tolist():
+        by_state[_state(dataset.cases[row], disease)].append(row)
+    chosen: list[int] = []
+    while len(chosen) < min(n_cases, len(dataset)):
+        for state in sorted(by_state):
+            if by_state[state] and len(chosen) < n_cases:
+                chosen.append(by_state[state].pop(0))
+    return sorted(chosen, key=lambda row: (_state(dataset.cases[row], disease), row))
+
+
+def describe(case: Case, schema: Schema) -> list[str]:
+    """Say in three lines what is known of a case: who, the disease and the size, the grades."""
+    known = [
+        *([f"{case.diameter_mm:.1f} mm"] if case.diameter_mm else []),
+        *([f"{len(case.readings)} reader{'s' * (len(case.readings) != 1)}"] if case.readings else []),
+        *([f"{case.padding_share:.0%} padding"] if case.padding_share >= 0.005 else []),
+        *case.flags,
+    ]
+    disease = [_graded(case, schema, schema.disease)] if schema.disease else []
+    grades = [_graded(case, schema, name) for name in schema.names if name != schema.disease]
+    half = -(-len(grades) // 2)
+    return [
+        _short(case.id, 44),
+        "  ".join([*disease, *known]),
+        "  ".join(grades[:half]),
+        "  ".join(grades[half:]),
+    ]
+
+
+def planes(patch: Shaped[np.ndarray, "*patch"]) -> list[Shaped[np.ndarray, "rows columns"]]:
+    """Cut a patch through its centre; one that is flat already is shown as it is."""
+    if patch.ndim == 2:
+        return [patch]
+    middle = [length // 2 for length in patch.shape[-3:]]
+    axial, coronal, sagittal = patch[middle[0]], patch[:, middle[1]], patch[:, :, middle[2]]
+    return [axial, coronal[::-1], sagittal[::-1]]
+
+
+def _draw_planes(
+    axes: Axes,
+    patch: Shaped[np.ndarray, "*patch"],
+    mask: Shaped[np.ndarray, "*patch"] | None,
+    kind: str,
+) -> None:
+    low, high = LUNG_WINDOW_HU if "ct" in kind.split("-") else np.percentile(patch, (1, 99))
+    axes.set_axis_off()
+    start = 0
+    shown = planes(patch)
+    outlined = planes(mask) if mask is not None else [None] * len(shown)
+    for image, outline in zip(shown, outlined, strict=True):
+        n_rows, n_columns = image.shape
+        extent = (start, start + n_columns, n_rows, 0)
+        axes.imshow(image, cmap="gray", vmin=low, vmax=max(high, low + 1), extent=extent, aspect="equal")
+        if outline is not None and outline.any():
+            where = (start + np.arange(n_columns) + 0.5, np.arange(n_rows) + 0.5)
+            axes.contour(*where, outline, levels=[0.5], colors=OUTLINE, linewidths=0.7)
+        start += n_columns + _GAP
+    axes.set_xlim(0, start - _GAP)
+    axes.set_ylim(max(image.shape[0] for image in shown), 0)
+
+
+def _graded(case: Case, schema: Schema, name: str) -> str:
+    """Say the likeliest state, and its share where there are others."""
+    label = case.labels.get(name)
+    if label is None:
+        return f"{_short(name, 11)} -"
+    state = int(np.argmax(label))
+    share = "" if label[state] == 1 else f" ({label[state]:.0%})"
+    return f"{_short(name, 11)} {schema[name].states[state]}{share}"
+
+
+def _state(case: Case, disease: str | None) -> int:
+    label = case.labels.get(disease) if disease else None
+    return -1 if label is None else int(np.argmax(label))
+
+
+def _title(dataset: Dataset, n_shown: int) -> str:
+    n_patients = dataset.counts.get("patients", 0)
+    kind = {"ct": "CT", "phantom-ct": "CT PHANTOMS, not images of patients"}.get(dataset.kind, dataset.kind)
+    return f"{kind}: {n_shown} of {len(dataset):,} cases of {n_patients:,} patients"
+
+
+def _caption(dataset: Dataset) -> str:
+    planes = "axial, coronal, sagittal" if dataset.patches.ndim == 4 else "whole"
+    window = f"; {LUNG_WINDOW_HU[0]:.0f} to {LUNG_WINDOW_HU[1]:.0f} HU" if "ct" in dataset.kind else ""
+    return f"{_short(dataset.source, 120)}; {planes}{window}; {dataset.fingerprint[:19]}"
+
+
+def _short(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"
