@@ -92,6 +92,8 @@ WRONG = {
     "twice": (b'{"format": "radreason network", "version": 1, "version": 1}', "names a key twice"),
     "deep": (b"[" * 1_000_000, "no JSON"),
     "long number": (b"9" * 1_000_000, "no JSON"),
+    "infinite": (b'{"format": "radreason network", "version": 1, "a": 1e999}', "1e999 ... is too large"),
+    "infinite integer": (b'{"version": 1%s}' % (b"0" * 400), "is too large a number"),
     "UTF-16": ('{"format": 1}'.encode("utf-16"), "UTF-16"),
     "Latin-1": ('{"é": 1}'.encode("latin-1"), "not UTF-8"),
     "binary": (bytes(range(256)) * 100, "not text"),

@@ -7,6 +7,7 @@ to read. Pictures beside it are made from it and can be made again.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,8 @@ def read_network(folder: Path | str) -> dict[str, Any]:
         document = json.loads(
             read_text(path, MAX_BYTES, expected),
             parse_constant=_refuse_constant,
+            parse_float=_finite,
+            parse_int=_whole,
             object_pairs_hook=_once_each,
         )
     except InputError:
@@ -106,6 +109,18 @@ def readable(value: Any, indent: str = "") -> str:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:20]} ... is too large a number")
+    return number
+
+
+def _whole(text: str) -> int:
+    _finite(text)
+    return int(text)
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

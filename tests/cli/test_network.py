@@ -1,6 +1,9 @@
 """The network commands from table to answer, checked by enumeration of the tables in the folder."""
 
 import json
+import os
+import subprocess
+import sys
 from itertools import product
 from pathlib import Path
 
@@ -216,6 +219,23 @@ def test_names_with_brackets_and_colons_are_shown_as_they_are(run, tmp_path):
     assert "[red]x" in shown
     assert ":smile:" in shown
     assert "[b]" in run("query", tmp_path / "n", ":smile:=1")
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_letters_that_the_terminal_lacks_are_spelt_out(as_json, run, tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_text("größe,灯\n" + "klein,有\ngroß,無\n" * 4, encoding="utf-8")
+    run("learn", table, "--out", tmp_path / "out", "--resamples", "0")
+    code = "import sys; from radreason.cli import main; sys.exit(main(sys.argv[1:]))"
+    asked = ["network", "query", str(tmp_path / "out"), *["--json"] * as_json]
+    surroundings = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, "-c", code, *asked], capture_output=True, env=surroundings)
+    assert done.returncode == 0, done.stderr
+    shown = done.stdout.decode("ascii")
+    if as_json:
+        assert list(json.loads(shown)["after"]) == ["größe", "灯"]
+    else:
+        assert "gr\\xf6\\xdfe" in shown
 
 
 def places(value, path=()):

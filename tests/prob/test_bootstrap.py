@@ -124,5 +124,7 @@ def test_wrong_numbers_and_options_are_refused():
         bootstrap(chain(), resamples=0)
     with pytest.raises(InputError, match="workers = -1"):
         bootstrap(chain(), workers=-1)
+    with pytest.raises(InputError, match="seed = -1"):
+        bootstrap(chain(), seed=-1)
     with pytest.raises(InputError, match="unknown variable 'x'"):
         bootstrap(chain(), required=[("x", "a")])

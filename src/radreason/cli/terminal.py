@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import AbstractContextManager, nullcontext
+from io import TextIOWrapper
 from typing import Any
 
 from rich.console import Console
@@ -22,7 +23,12 @@ WIDTH = 110
 
 
 def console() -> Console:
-    """For answers; colours only in a terminal, and names with brackets or colons as they are."""
+    """For answers; colours only in a terminal, and names with brackets or colons as they are.
+
+    A letter that stdout has no code for is spelt out (\\xf6), as Python does on stderr.
+    """
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     return Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else WIDTH)
 
 
@@ -33,7 +39,7 @@ def ascii_only() -> bool:
 
 def print_json(answer: Any) -> None:
     """One JSON document on stdout, for programs."""
-    print(json.dumps(answer, indent=2, ensure_ascii=False, allow_nan=False))
+    print(json.dumps(answer, indent=2, ensure_ascii=ascii_only(), allow_nan=False))
 
 
 def progress(silent: bool) -> Progress:

@@ -161,11 +161,6 @@ class BayesNet(nn.Module):
 
     def answer(self, evidence: Float[Tensor, "B K"]) -> tuple[Float[Tensor, "B K"], Float[Tensor, " B"]]:
         """Posteriors of all variables under packed likelihoods, and the log-probability of the evidence."""
-        if evidence.ndim != 2 or evidence.shape[1] != self.schema.width or not evidence.is_floating_point():
-            raise InputError(
-                found=f"packed evidence of {evidence.dtype} with shape {tuple(evidence.shape)}",
-                expected=f"floats of shape (samples, {self.schema.width}): a likelihood per state",
-            )
         return marginals(self._potentials(), evidence)
 
     def posterior(

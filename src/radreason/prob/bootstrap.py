@@ -182,6 +182,8 @@ def bootstrap(
     for name, value in (("resamples", resamples), ("workers", workers)):
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise InputError(found=f"{name} = {value!r}", expected="a whole number from 1 on")
+    if not isinstance(seed, int) or seed < 0:
+        raise InputError(found=f"seed = {seed!r}", expected="a whole number from 0 on")
     task = _Task(labels, seed, options)
     tell = progress or (lambda done: None)
     graphs: list[Parents] = []
