@@ -122,6 +122,9 @@ def _headers_of(series: Series) -> tuple[list[Slice], dict[Path, tuple[float, fl
         except _UnusableError as error:
             wrong.append((path, str(error)))
             continue
+        except Exception:  # what a damaged element raises may quote it
+            wrong.append((path, "a damaged header"))
+            continue
         slices.append(one)
         scales[path] = scale
         units.add(unit)

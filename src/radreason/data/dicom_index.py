@@ -6,6 +6,7 @@ strays is read; of the patient nothing but the pseudonymous id.
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 from collections import defaultdict
@@ -104,10 +105,18 @@ def read_header(path: Path, tags: list[str] | None = None) -> FileDataset | str:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep warnings back: they quote values, and a value may be a name or a birth date."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+    """Keep warnings and logs back: they quote values, and a value may be a name or a birth date."""
+    loggers = [logging.getLogger(name) for name in ("pydicom", "highdicom", "openjpeg")]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL + 1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
