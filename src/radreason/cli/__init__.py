@@ -10,7 +10,7 @@ from traceback import print_exc
 from cyclopts import App, CycloptsError, Parameter
 
 from radreason import __version__
-from radreason.cli import network
+from radreason.cli import data, lidc, network, prepare
 from radreason.errors import InputError
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -25,6 +25,9 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 app.command(network.app)
+app.command(lidc.app)
+app.command(prepare.app)
+app.command(data.app)
 
 
 def main(tokens: Sequence[str] | None = None) -> int:

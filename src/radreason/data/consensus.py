@@ -63,13 +63,7 @@ class Consensus:
     initial: Initial = "keep"
 
     def __post_init__(self) -> None:
-        for name, choices in (("rule", Rule), ("disease", Disease), ("initial", Initial)):
-            if getattr(self, name) not in get_args(choices):
-                raise unknown(f"{name} of a consensus", getattr(self, name), get_args(choices))
-        if self.fewest_readers < 1:
-            raise InputError(found=f"fewest readers {self.fewest_readers}", expected="1 or more")
-        if self.thickest_slice_mm is not None and not self.thickest_slice_mm > 0:
-            raise InputError(found=f"thickest slice {self.thickest_slice_mm} mm", expected="more than 0 mm")
+        _check(vars(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: every setting, also those at their default."""
@@ -82,6 +76,7 @@ class Consensus:
         for key in data:
             if key not in known:
                 raise unknown("setting of a consensus", key, known)
+        _check(data)
         return cls(**data)
 
     def schema(self, graded: Schema) -> Schema:
@@ -92,11 +87,10 @@ class Consensus:
     def case(self, nodule: Nodule, graded: Schema) -> Case | Excluded:
         """Make a case of a nodule, or say why it is none; its place and images are for others to add."""
         name = case_id(nodule)
-        if reason := self._kept_out(nodule):
+        if reason := self.keeps_out(nodule):
             return Excluded(name, reason)
-        labels = {variable.name: self._label(variable, graded, nodule) for variable in graded}
-        disease = labels.get(graded.disease or "")
-        if self.disease == "binary" and disease and isclose(*disease):
+        labels = self.labels(nodule, graded)
+        if self.disease == "binary" and is_uncertain(labels.get(graded.disease or "")):
             return Excluded(name, f"{graded.disease} is uncertain")
         diameters_mm = [_diameter_mm(reading, nodule.scan) for reading in nodule.readings]
         known_mm = [mm for mm in diameters_mm if mm is not None]
@@ -119,7 +113,12 @@ class Consensus:
             extra=extra,
         )
 
-    def _kept_out(self, nodule: Nodule) -> str | None:
+    def labels(self, nodule: Nodule, graded: Schema) -> dict[str, Label | None]:
+        """Give each graded variable its label, None where no reader graded it; not the size."""
+        return {variable.name: self._label(variable, graded, nodule) for variable in graded}
+
+    def keeps_out(self, nodule: Nodule) -> str | None:
+        """Why a nodule is no case whatever its grades, if so."""
         thickness_mm = nodule.scan.slice_thickness_mm
         if self.initial == "exclude" and nodule.scan.is_from_initial:
             return "one of the initial scans"
@@ -202,8 +201,28 @@ class Consensus:
         return median(diameters_mm) if self.rule in ("median", "majority") else fmean(diameters_mm)
 
 
+def _check(settings: Mapping[str, Any]) -> None:
+    """Refuse what no setting can be, whether a program says it or a file."""
+    for name, choices in (("rule", Rule), ("disease", Disease), ("initial", Initial)):
+        if settings.get(name, get_args(choices)[0]) not in get_args(choices):
+            raise unknown(f"{name} of a consensus", settings[name], get_args(choices))
+    fewest, thickest_mm = settings.get("fewest_readers", 1), settings.get("thickest_slice_mm")
+    if type(fewest) is not int or fewest < 1:
+        raise InputError(found=f"fewest readers {fewest!r:.40}", expected="a whole number, 1 or more")
+    if thickest_mm is not None and not (isinstance(thickest_mm, int | float) and thickest_mm > 0):
+        raise InputError(found=f"thickest slice {thickest_mm!r:.40} mm", expected="more than 0 mm")
+    for name in ("scale_to_five", "size"):
+        if type(settings.get(name, False)) is not bool:
+            raise InputError(found=f"{name} is {settings[name]!r:.40}", expected="true or false")
+
+
 PAPER = Consensus(rule="mean", disease="binary", scale_to_five=True, size=False, thickest_slice_mm=3.0)
 """What comes nearest to the cases of the paper."""
+
+
+def is_uncertain(label: Label | None) -> bool:
+    """Whether a binary label is in the middle, where nobody can say benign or malignant."""
+    return label is not None and isclose(*label)
 
 
 def case_id(nodule: Nodule) -> str:
