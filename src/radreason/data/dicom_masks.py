@@ -26,18 +26,18 @@ def read_dicom_mask(path: Path, like: Volume | None = None, label: str | None = 
     Structures are curves without a grid: ``like`` gives it, and should be the scan they were drawn on.
     """
     header = read_header(path, ["SOPClassUID", "Modality"])
-    kind = header if isinstance(header, str) else str(header.get("SOPClassUID", ""))
     try:
         with quiet():
+            kind = header if isinstance(header, str) else str(header.get("SOPClassUID", ""))
             if kind == SEGMENTATION:
                 return _segment(path, label)
             if kind == STRUCTURES:
                 return _structure(path, like, label)
+            said = kind if isinstance(header, str) else f"DICOM of modality {header.get('Modality', '')}"
     except InputError:
         raise
     except Exception as error:  # a damaged file raises what its bytes happen to mean
-        raise InputError(found=f"{path}: cannot be used: {type(error).__name__}", expected=_WHAT) from None
-    said = kind if isinstance(header, str) else f"DICOM of modality {header.get('Modality', 'not stated')}"
+        said = f"cannot be used: {type(error).__name__}"
     raise InputError(found=f"{path}: {said}", expected=_WHAT)
 
 
