@@ -97,7 +97,7 @@ def _refuse_other_shapes(path: Path, reader: SimpleITK.ImageFileReader) -> None:
 
 
 def _refuse_a_part(path: Path, reader: SimpleITK.ImageFileReader) -> None:
-    """Refuse a NIfTI file that ends early or is damaged inside: ITK would read zeros there, in silence."""
+    """Refuse a NIfTI file that ends early or is damaged inside: ITK would read it without a word."""
     bits, start = (int(float(reader.GetMetaData(key))) for key in ("bitpix", "vox_offset"))
     needed = start + int(np.prod(reader.GetSize(), dtype=float)) * bits // 8
     found = 0
