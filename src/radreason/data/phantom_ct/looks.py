@@ -62,7 +62,7 @@ LOOKS: Final[Mapping[str, Look]] = {
         lambda g: 0.12 * (g - 1),
         lambda depth: 1 + depth / 0.12,
     ),
-    "spiculation": Look("spicules", "count", lambda g: 6 * (g - 1), lambda n: 1 + n / 6),
+    "spiculation": Look("spicules", "count", lambda g: 10 * (g - 1), lambda n: 1 + n / 10),
     "texture": Look(
         "solid share of the volume; around it ground glass",
         "share",

@@ -10,6 +10,7 @@ from radreason.data.case import Case
 from radreason.data.consensus import Consensus, Excluded
 from radreason.data.grouping import Nodule, group
 from radreason.data.reading import Outline, Readings
+from radreason.data.vote import Label
 from radreason.errors import InputError
 from radreason.schema import LIDC
 
@@ -25,7 +26,7 @@ class Model:
     """
 
     case: Case
-    shown: Mapping[str, tuple[float, ...] | None]
+    shown: Mapping[str, Label | None]
     outlines: tuple[tuple[Outline, ...], ...]
     pixel_mm: float
     slice_mm: float
@@ -45,8 +46,7 @@ def models_of(readings: Readings, consensus: Consensus) -> tuple[list[Model], li
         if isinstance(case, Excluded):
             excluded.append((case.case_id, case.reason))
             continue
-        shown = case if as_shown == consensus else as_shown.case(nodule, readings.schema)
-        assert isinstance(shown, Case), "a case under stricter settings is one under these"
+        shown = case.labels if as_shown == consensus else as_shown.labels(nodule, readings.schema)
         model = _model(case, shown, nodule)
         if isinstance(model, str):
             excluded.append((case.id, model))
@@ -55,7 +55,7 @@ def models_of(readings: Readings, consensus: Consensus) -> tuple[list[Model], li
     return models, excluded
 
 
-def _model(case: Case, shown: Case, nodule: Nodule) -> Model | str:
+def _model(case: Case, shown: Mapping[str, Label | None], nodule: Nodule) -> Model | str:
     scan = nodule.scan
     slice_mm = scan.slice_spacing_mm or scan.slice_thickness_mm
     outlines = tuple(
@@ -66,4 +66,4 @@ def _model(case: Case, shown: Case, nodule: Nodule) -> Model | str:
     if scan.pixel_spacing_mm is None or slice_mm is None or case.diameter_mm is None:
         return "size of pixels or distance of slices is not known"
     diameter_mm = max(case.diameter_mm, SMALLEST_MM)
-    return Model(case, shown.labels, outlines, scan.pixel_spacing_mm, slice_mm, diameter_mm)
+    return Model(case, shown, outlines, scan.pixel_spacing_mm, slice_mm, diameter_mm)

@@ -34,6 +34,20 @@ class Planted:
         if self.first == self.second:
             raise InputError(found=f"{self.first!r} twice", expected="two different attributes to plant")
 
+    @classmethod
+    def read(cls, text: str) -> Planted:
+        """Read two names with a comma between them.
+
+        >>> Planted.read("margin, spiculation")
+        Planted(first='margin', second='spiculation')
+        """
+        names = [name.strip() for name in text.split(",")]
+        if len(names) != 2:
+            raise InputError(
+                found=f"planted {text[:60]!r}", expected="two attributes, such as margin,spiculation"
+            )
+        return cls(*names)
+
     @staticmethod
     def disease(first: int, second: int) -> int:
         """Grade of malignancy, for two grades: their mean, halves rounded away from 3.

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +13,7 @@ from radreason.data.dataset import Dataset
 from radreason.data.dataset_writer import DatasetWriter
 from radreason.data.phantom_ct.model import Model
 from radreason.data.phantom_ct.planted import Planted, plant
+from radreason.data.workers import in_workers
 from radreason.errors import InputError
 from radreason.schema import Schema
 
@@ -82,8 +81,6 @@ def prepare_phantoms(
     ``described`` are settings that made the models (the consensus), ``source`` says whose readings.
     The bytes depend on models and settings alone, not on workers or interruptions.
     """
-    if workers < 1:
-        raise InputError(found=f"{workers} workers", expected="one or more")
     models = _as_phantoms(models, schema, settings)
     writer = DatasetWriter(
         folder=folder,
@@ -97,51 +94,38 @@ def prepare_phantoms(
     with writer.open():
         for case, reason in excluded:
             writer.exclude(case, reason)
-        shards = {
-            f"{start // SHARD:06d}": models[start : start + SHARD] for start in range(0, len(models), SHARD)
-        }
-        left = {name: some for name, some in shards.items() if not writer.done(name)}
-        done = len(models) - sum(map(len, left.values()))
+        shards = [
+            (f"{start // SHARD:06d}", models[start : start + SHARD]) for start in range(0, len(models), SHARD)
+        ]
+        left = [(name, some) for name, some in shards if not writer.done(name)]
+        done = len(models) - sum(len(some) for _, some in left)
         progress(done, len(models))
-        for count in _render_all(writer, left, settings.seed, min(workers, len(left))):
+        for count in in_workers(_Rendering(writer, settings.seed), left, workers):
             done += count
             progress(done, len(models))
         return writer.finish(notes)
 
 
-def render_shard(writer: DatasetWriter, name: str, models: Sequence[Model], seed: int) -> int:
-    """Render and write some phantoms; give their number. Runs in a worker process."""
-    from radreason.data.phantom_ct.render import generator, render
-    from radreason.data.phantom_ct.shape import fit_shape
+@dataclass(frozen=True)
+class _Rendering:
+    """What is done with one shard; it travels to the worker processes."""
 
-    depth, height, width = writer.patch_shape
-    with (
-        threadpool_limits(1),
-        writer.shard(name) as shard,
-    ):  # small matrices: threads cost more than they give
-        for model in models:
-            shape = fit_shape(model.outlines, model.pixel_mm, model.slice_mm)
-            rng = generator(seed, model.case.id)
-            patch, mask = render(shape, model.diameter_mm, model.shown, (depth, height, width), rng)
-            shard.add(model.case, patch, mask)
-    return len(models)
+    writer: DatasetWriter
+    seed: int
 
+    def __call__(self, shard_of: tuple[str, Sequence[Model]]) -> int:
+        from radreason.data.phantom_ct.render import generator, render
+        from radreason.data.phantom_ct.shape import fit_shape
 
-def _render_all(
-    writer: DatasetWriter, shards: dict[str, list[Model]], seed: int, workers: int
-) -> Iterable[int]:
-    """Render shards, here or in other processes, and give the size of each as it is done."""
-    if workers <= 1:
-        for name, models in shards.items():
-            yield render_shard(writer, name, models, seed)
-        return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        waiting = [pool.submit(render_shard, writer, name, some, seed) for name, some in shards.items()]
-        try:
-            for result in as_completed(waiting):
-                yield result.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
+        name, models = shard_of
+        depth, height, width = self.writer.patch_shape
+        with threadpool_limits(1), self.writer.shard(name) as shard:  # threads cost more than they give
+            for model in models:
+                shape = fit_shape(model.outlines, model.pixel_mm, model.slice_mm)
+                rng = generator(self.seed, model.case.id)
+                patch, mask = render(shape, model.diameter_mm, model.shown, (depth, height, width), rng)
+                shard.add(model.case, patch, mask)
+        return len(models)
 
 
 def _as_phantoms(models: Sequence[Model], schema: Schema, settings: PhantomSettings) -> list[Model]:
