@@ -161,6 +161,12 @@ def test_encodings(tmp_path, encoding):
     assert read_lidc_xml(tmp_path).nodules[0].nodule == "Knötchen"
 
 
+def test_a_wrong_claim_of_an_encoding(tmp_path):
+    text = message(nodule("Knötchen", roi(-1.5, SQUARE))).replace("UTF-8", "ISO-8859-1")
+    (tmp_path / "a.xml").write_bytes(text.encode())
+    assert read_lidc_xml(tmp_path).nodules[0].nodule == "Knötchen"
+
+
 ODD = {
     "off the scale": (
         "<internalStructure>1<",
@@ -212,6 +218,7 @@ def test_odd_outlines_are_noted(tmp_path, case):
     found = read(tmp_path, a=message(text.replace(usual, odd, 1)))
     assert found.counts["outlines"] == len(found.nodules[0].outlines) == n_outlines
     assert [kept.z_mm for kept in found.nodules[0].outlines] == [1.0, 2.0][-n_outlines:]
+    assert all(kept.inside for kept in found.nodules[0].outlines)
     assert len(found.notes) == 1
     assert found.notes[0].startswith(f"1 x {note}")
     assert found.notes[0].endswith(": a.xml")
@@ -231,7 +238,7 @@ def test_a_series_said_twice_counts_once(tmp_path):
     found = read(tmp_path, b=message(*FOUR), c=twice, d=message(*FOUR), e=message(*FOUR, series="9"))
     assert (found.counts["files"], found.counts["series"], found.counts["readings"]) == (4, 2, 6)
     assert found.counts["files repeating a series"] == 2
-    assert found.notes == ("2 files repeat the sessions of another, counted once: b.xml, d.xml",)
+    assert found.notes == ("files that say again what another says (2): b.xml, d.xml",)
 
 
 def test_a_correction_replaces(tmp_path):
@@ -241,6 +248,28 @@ def test_a_correction_replaces(tmp_path):
         assert [n.grades["malignancy"] for n in found.nodules] == ["5", "3", "3"]
         note = f"corrected: {second}.xml replaces {first}.xml, served earlier (1 of 4 sessions differ)"
         assert found.notes == (note,)
+
+
+def test_part_of_a_series_said_again_is_no_conflict(tmp_path):
+    found = read(tmp_path, a=message(*FOUR[1:], served=LATER), b=message(*FOUR))
+    assert len(found.nodules) == 3
+    assert found.notes == ("files that say again what another says (1): a.xml",)
+
+
+OTHER = {
+    "a point": ("<xCoord>11<", "<xCoord>12<"),
+    "a slice": (">0</imageZ", ">0.5</imageZ"),
+    "a hole": (">TRUE<", ">FALSE<"),
+    "a name": (">0</noduleID", ">1</noduleID"),
+}
+
+
+@pytest.mark.parametrize("case", OTHER)
+def test_any_difference_is_a_conflict(tmp_path, case):
+    changed = FOUR[0].replace(*OTHER[case], 1)
+    assert changed != FOUR[0]
+    found = read(tmp_path, a=message(*FOUR), b=message(changed, *FOUR[1:]))
+    assert found.notes[0].startswith("conflict: a.xml counts, b.xml")
 
 
 def test_conflicts_are_reported(tmp_path):
@@ -274,7 +303,7 @@ def test_other_files_are_passed_over_by_name(tmp_path):
     found = read(tmp_path, **files)
     assert (found.counts["files"], found.counts["files of chest X-rays"], found.counts["series"]) == (4, 1, 1)
     assert found.notes == (
-        "2 files passed over, no readings of a CT series: b.xml (<study>), c.xml (names no series)",
+        "files passed over, no readings of a CT series (2): b.xml (<study>), c.xml (names no series)",
     )
 
 

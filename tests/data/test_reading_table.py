@@ -62,6 +62,14 @@ def test_without_a_schema_the_columns_say_what_there_is(tmp_path):
     assert found.notes == ("grade: 1 of 3 missing",)
 
 
+def test_what_says_nothing_is_no_name(tmp_path):
+    text = "case,reader,series_uid,flu\na,NA,?,no\na,NA,,yes\nb,,null,no\n"
+    found = read_reading_table(written(tmp_path, text))
+    assert [(n.reader, n.scan) for n in found.nodules] == [(None, "")] * 3
+    with pytest.raises(InputError, match="line 2: no case"):
+        read_reading_table(written(tmp_path, text.replace("\na,", "\nNA,")))
+
+
 def test_parquet_and_floats(tmp_path):
     """A column of whole numbers with gaps comes out of a data frame as 1.0, 2.0."""
     table = {"case": ["a", "b", "c"], "flu": ["no", "yes", None], "cough": ["none", "dry", "wet"]}

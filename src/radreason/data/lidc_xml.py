@@ -48,7 +48,7 @@ def read_lidc_xml(path: Path | str) -> Readings:
 
     notes = []
     if others:
-        notes.append(f"{len(others)} files passed over, no readings of a CT series: {_some(others)}")
+        notes.append(f"files passed over, no readings of a CT series ({len(others)}): {_some(others)}")
     held = []
     repeated = []
     for submitted in series.values():
@@ -57,7 +57,7 @@ def read_lidc_xml(path: Path | str) -> Readings:
         repeated += same
         notes += differing
     if repeated:
-        notes.append(f"{len(repeated)} files repeat the sessions of another, counted once: {_some(repeated)}")
+        notes.append(f"files that say again what another says ({len(repeated)}): {_some(repeated)}")
 
     sessions = [session for _, message in held for session in message.sessions]
     nodules = tuple(nodule for session in sessions for nodule in session.nodules)
@@ -93,7 +93,7 @@ def _files(path: Path) -> Iterator[Path]:
 def _last_word(files: Sequence[_File]) -> tuple[_File, list[str], list[str]]:
     """Choose among the files of one series: most sessions, then served last, then first by name.
 
-    Also give those that say the same as the chosen one, and a note on each that does not.
+    Also give those that say nothing else than the chosen one, and a note on each that does.
     """
     chosen = max(files, key=lambda file: (len(file[1].sessions), file[1].served))
     name, message = chosen
@@ -101,7 +101,7 @@ def _last_word(files: Sequence[_File]) -> tuple[_File, list[str], list[str]]:
     same, notes = [], []
     for other_name, other in files:
         lost = Counter(session.content for session in other.sessions) - said
-        if not lost and len(other.sessions) == len(message.sessions):
+        if not lost:
             same += [other_name] * (other_name != name)
             continue
         differ = f"{lost.total()} of {len(other.sessions)} sessions differ"
