@@ -339,6 +339,16 @@ def test_sums_that_shrink_step_by_step(dtype, tiny, by_tables):
     assert slopes.isfinite().all()
 
 
+def test_tables_whose_product_would_underflow():
+    """A rare cause and its rare finding share a bucket: 1e-400 is a matter of logarithms, not of zero."""
+    rare = 1e-200
+    tables = [torch.tensor(t, dtype=torch.float64) for t in ([1.0, rare], [[1.0, 0.0], [1.0, rare]])]
+    seen = torch.tensor([[1.0, 1.0, 0.0, 1.0]], dtype=torch.float64)
+    beliefs, log_z = marginals(Potentials(plan(((), (0,)), (2, 2)), tables), seen)
+    assert beliefs.tolist() == [[0.0, 1.0, 0.0, 1.0]]
+    assert log_z.item() == pytest.approx(2 * math.log(rare), rel=1e-14)
+
+
 def test_no_samples_have_no_posteriors():
     parents, sizes = LOOPS, (2,) * 9
     beliefs, log_z = marginals(

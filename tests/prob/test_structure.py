@@ -394,7 +394,7 @@ CONTRADICTIONS = [
     (
         {"edge_log_prior": {PAIR: math.inf}},
         "log prior inf of edge a -> b\n"
-        "  expected: a finite number: the log of the odds that the edge is there\n"
+        "  expected: the log of the odds that the edge is there, a number within 1e+09\n"
         "  try: say required or forbidden for an edge that is certain",
     ),
 ]
@@ -457,3 +457,18 @@ def test_what_is_never_counted_never_mattered(monkeypatch, seed, score):
     assert (full != NOT_COUNTED).all()
     assert (short[short != NOT_COUNTED] == full[short != NOT_COUNTED]).all()
     assert (short == NOT_COUNTED).any()
+
+
+@pytest.mark.parametrize(
+    ("weight", "options", "message"),
+    [
+        (1e12, {}, "cases that weigh 4e\\+12"),
+        (1.0, {"score": "bdeu", "ess": 1e300}, "ess = 1e\\+300"),
+        (1.0, {"edge_log_prior": {("x0", "x1"): 1e300}}, "log prior 1e\\+300 of edge x0 -> x1"),
+    ],
+)
+def test_what_would_not_fit_an_exact_integer_is_refused(weight, options, message):
+    schema = Schema(tuple(Variable(name, ("no", "yes")) for name in ("x0", "x1")))
+    labels = Labels.of({"x0": [0, 1, 0, 1], "x1": [0, 1, 0, 1]}, schema, [weight] * 4)
+    with pytest.raises(InputError, match=message):
+        learn_structure(labels, **options)

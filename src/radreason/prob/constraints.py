@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,9 @@ from radreason.errors import InputError, unknown
 from radreason.prob.graph import Edge, find_cycle, from_edges
 from radreason.prob.score import UNIT
 from radreason.schema import Schema
+
+MOST_ODDS = 1e9
+"""Log odds of an edge: more than any data can say, and 600 of them stay within 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -120,10 +122,10 @@ def _prior(schema: Schema, log_odds: Mapping[tuple[str, str], float]) -> Int64[n
     prior = np.zeros((len(schema), len(schema)), dtype=np.int64)
     for pair, value in log_odds.items():
         parent, child = _edge(schema, pair, "prior of")
-        if not isinstance(value, int | float | np.integer | np.floating) or not math.isfinite(value):
+        if not isinstance(value, int | float | np.integer | np.floating) or not abs(value) <= MOST_ODDS:
             raise InputError(
                 found=f"log prior {value!r} of edge {_arrow(schema, parent, child)}",
-                expected="a finite number: the log of the odds that the edge is there",
+                expected=f"the log of the odds that the edge is there, a number within {MOST_ODDS:g}",
                 hint="say required or forbidden for an edge that is certain",
             )
         prior[child, parent] = round(value / UNIT)

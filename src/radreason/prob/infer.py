@@ -424,11 +424,11 @@ def _eliminate(
     split = [e.T for e in log_evidence.split(plan.sizes, dim=1)]
     messages: list[Tensor] = []
     total = log_evidence.new_zeros(len(log_evidence))
-    for bucket, potential in zip(plan.buckets, potentials.to(log_evidence), strict=True):
+    log_tables = [_log(table.to(log_evidence)) for table in potentials.tables]  # their product may underflow
+    for bucket in plan.buckets:
         terms = [_lift(split[v], (v,), bucket.axes) for v in bucket.summed]
         terms += [_lift(messages[s], plan.buckets[s].scope, bucket.axes) for s in bucket.sources]
-        if potential is not None:
-            terms.append(_log(potential).unsqueeze(-1))
+        terms += [_lift(log_tables[c], plan.family(c), bucket.axes).unsqueeze(-1) for c in bucket.families]
         joint = terms[0]
         for term in terms[1:]:
             joint = joint + term

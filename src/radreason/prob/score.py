@@ -38,6 +38,9 @@ SET_BITS = 20
 UNIT = 2.0**-SET_BITS
 """Nats in one unit of a score."""
 
+MOST_CASES = 1e8
+"""The weight of all cases: n log n in units of 2^-30 nat stays within 64 bits."""
+
 EDGE_PRICE = 8
 """Units that an edge has to earn: more than the rounding of four sets can make up."""
 
@@ -128,8 +131,16 @@ class Criterion:
                 expected="at least the weight of one case: a score compares evidence with a penalty",
                 hint="weigh each case by one, not by its share",
             )
-        if name == "bdeu" and not (math.isfinite(ess) and ess > 0):
-            raise InputError(found=f"ess = {ess}", expected="a finite number of cases above zero")
+        if n_cases > MOST_CASES:
+            raise InputError(
+                found=f"cases that weigh {n_cases:g} in all",
+                expected=f"at most {MOST_CASES:g}: scores are exact integers, which end",
+                hint="divide all weights by the same number",
+            )
+        if name == "bdeu" and not 0 < ess <= MOST_CASES:
+            raise InputError(
+                found=f"ess = {ess}", expected=f"a number of cases above zero, up to {MOST_CASES:g}"
+            )
         return cls(cast(ScoreName, name), float(ess) if name == "bdeu" else 0.0, float(n_cases))
 
     @property
