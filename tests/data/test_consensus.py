@@ -14,7 +14,7 @@ from radreason.data.grouping import Nodule
 from radreason.data.reading import NoduleReading, Outline, Scan
 from radreason.schema import LIDC, Schema, Variable
 
-SCAN = Scan("1.2.34567", "P-1", None, 1.0, 2.0, 2.0, False)
+SCAN = Scan("1.2.34567", "P-1", None, 1.0, 2.5, 2.0, False)  # slices overlap: 2.5 mm thick, 2 mm apart
 
 
 def box(side, z_mm=0.0):
@@ -133,7 +133,9 @@ def test_who_is_kept_out():
     assert limits.case(nodule({"margin": 1}, scan=thick), LIDC) == Excluded(
         "P-1-7", "slices thicker than 3 mm"
     )
-    assert isinstance(limits.case(nodule({"margin": 1}, scan=Scan("1")), LIDC), Case)
+    for thickness_mm in (None, 3.0):
+        scan = Scan("1", slice_thickness_mm=thickness_mm)
+        assert isinstance(limits.case(nodule({"margin": 1}, scan=scan), LIDC), Case)
     assert Consensus(fewest_readers=2).case(nodule({}), LIDC).reason == "fewer than 2 readers"
     assert isinstance(Consensus(fewest_readers=2).case(nodule({}, {}), LIDC), Case)
     same = [NoduleReading("1", "r1", name, {}) for name in "ab"]
