@@ -63,18 +63,24 @@ class Dataset:
         """Open a dataset; patches stay on disk until they are asked for."""
         folder = Path(folder)
         document = read_document(folder)
-        try:
-            files = document["files"]
-            margin, shape = document["patch"]["margin"], tuple(document["patch"]["shape"])
-            excluded, notes = tuple(document["excluded"]), tuple(document["notes"])
-            known = {key: document[key] for key in ("kind", "source", "settings", "counts", "fingerprint")}
-            schema = Schema.from_dict(document["schema"], str(folder / DATASET))
-            n_cases = document["counts"]["cases"]
-            has_masks = MASKS in files
-        except (KeyError, TypeError) as error:
-            raise InputError(
-                found=f"{folder / DATASET}: entry {error} is missing or wrong", expected=_WHAT
-            ) from None
+        match document:
+            case {
+                "kind": str(kind),
+                "source": str(source),
+                "settings": dict(settings),
+                "counts": {"cases": int(n_cases)} as counts,
+                "fingerprint": str(fingerprint),
+                "patch": {"margin": int(margin), "shape": [*shape]},
+                "excluded": [*excluded],
+                "notes": [*notes],
+                "files": dict(files),
+                "schema": dict(schema),
+            } if all(map(_is_exclusion, excluded)) and all(isinstance(note, str) for note in notes):
+                pass
+            case _:
+                raise InputError(
+                    found=f"{folder / DATASET}: an entry is missing or of the wrong kind", expected=_WHAT
+                )
         cases = _read_cases(folder / CASES)
         if len(cases) != n_cases:
             raise InputError(
@@ -82,19 +88,23 @@ class Dataset:
                 expected=f"{n_cases:,}, as {DATASET} says",
                 hint="prepare the dataset again",
             )
-        masks = _map(folder / MASKS, np.dtype("u1"), (n_cases, *shape)) if has_masks else None
+        masks = _map(folder / MASKS, np.dtype("u1"), (n_cases, *shape)) if MASKS in files else None
         patches = _map(folder / PATCHES, np.dtype("<i2"), (n_cases, *shape))
         return cls(
             folder,
-            schema=schema,
-            excluded=excluded,
-            notes=notes,
-            margin=margin,
-            cases=cases,
-            patches=patches,
-            masks=masks,
-            files=files,
-            **known,
+            kind,
+            source,
+            Schema.from_dict(schema, str(folder / DATASET)),
+            settings,
+            counts,
+            tuple(excluded),
+            tuple(notes),
+            fingerprint,
+            margin,
+            cases,
+            patches,
+            masks,
+            files,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -190,9 +200,21 @@ def read_document(folder: Path) -> dict[str, Any]:
     return document
 
 
+def lines_of(text: str) -> list[str]:
+    """Cut lines of JSON: only at line feeds, for a text within may hold other separators."""
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def _is_exclusion(entry: object) -> bool:
+    match entry:
+        case {"case": str(), "reason": str()}:
+            return True
+    return False
+
+
 def _read_cases(path: Path) -> tuple[Case, ...]:
     cases = []
-    for number, line in enumerate(read_text(path, MAX_BYTES, "the cases of a dataset").splitlines(), 1):
+    for number, line in enumerate(lines_of(read_text(path, MAX_BYTES, "the cases of a dataset")), 1):
         try:
             data = json.loads(line)
         except (ValueError, RecursionError) as error:

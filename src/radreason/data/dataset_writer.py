@@ -34,6 +34,7 @@ from radreason.data.dataset import (
     PATCHES,
     VERSION,
     Dataset,
+    lines_of,
     read_document,
 )
 from radreason.errors import InputError
@@ -193,7 +194,8 @@ class DatasetWriter:
         identity = {key: document[key] for key in ("version", "kind", "schema", "patch", "files")}
         digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
         document["fingerprint"] = f"sha256:{digest}"
-        write_text(self.folder / DATASET, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+        write_text(self._parts / DATASET, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+        (self._parts / DATASET).replace(self.folder / DATASET)
         shutil.rmtree(self._parts, ignore_errors=True)
         return Dataset.open(self.folder)
 
@@ -238,7 +240,7 @@ class DatasetWriter:
         cases = [
             Case.from_dict(json.loads(line))
             for place in places
-            for line in (place / CASES).read_text(encoding="utf-8").splitlines()
+            for line in lines_of((place / CASES).read_text(encoding="utf-8"))
         ]
         ids = [case.id for case in cases]
         if len(set(ids)) < len(ids):

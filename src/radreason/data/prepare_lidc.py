@@ -40,7 +40,7 @@ def plan_lidc(dicom: Path, readings: Readings, source: str, consensus: Consensus
     for uid, own in said.items():
         series = index.series.get(uid)
         if series is None:
-            absent.append((f"series {uid}", f"{len(own)} readings, but not among the images"))
+            absent.append((_name(uid, own), "not among the images"))
             continue
         scan = readings.scans.get(uid, Scan(uid))
         if scan.patient is None:
@@ -83,7 +83,7 @@ class Readers:
     @property
     def names(self) -> Sequence[str]:
         """The series, for its nodules have no names yet."""
-        return [f"series {self.scan.series_uid}"]
+        return [_name(self.scan.series_uid, self.readings)]
 
     def of(self, volume: Volume) -> tuple[Sequence[Lesion], Sequence[tuple[str, str]]]:
         """Group the readings into nodules, and make a case of each."""
@@ -109,6 +109,10 @@ class Readers:
             else:
                 excluded.append((case.case_id, case.reason))
         return lesions, excluded
+
+
+def _name(uid: str, readings: Sequence[NoduleReading]) -> str:
+    return f"series {uid}, {len(readings)} reading{'s' * (len(readings) != 1)}"
 
 
 def _pseudonym(series: Series) -> str | None:

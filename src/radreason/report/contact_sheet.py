@@ -25,6 +25,7 @@ LUNG_WINDOW_HU = (-1350.0, 150.0)
 
 COLUMNS = 4
 OUTLINE = "#ff9d3a"
+LINE, LINES = 78, 2
 _GAP = 3
 _TILE_IN = (3.6, 1.95)
 
@@ -70,7 +71,7 @@ def choose(dataset: Dataset, n_cases: int, seed: int) -> list[int]:
 
 
 def describe(case: Case, schema: Schema) -> list[str]:
-    """Say in three lines what is known of a case: who, the disease and the size, the grades."""
+    """Say in a few lines what is known of a case: which it is, the disease and the size, the grades."""
     known = [
         *([f"{case.diameter_mm:.1f} mm"] if case.diameter_mm else []),
         *([f"{len(case.readings)} reader{'s' * (len(case.readings) != 1)}"] if case.readings else []),
@@ -79,13 +80,7 @@ def describe(case: Case, schema: Schema) -> list[str]:
     ]
     disease = [_graded(case, schema, schema.disease)] if schema.disease else []
     grades = [_graded(case, schema, name) for name in schema.names if name != schema.disease]
-    half = -(-len(grades) // 2)
-    return [
-        _short(case.id, 44),
-        "  ".join([*disease, *known]),
-        "  ".join(grades[:half]),
-        "  ".join(grades[half:]),
-    ]
+    return [_short(case.id, 60), "  ".join([*disease, *known]), *_lines(grades)]
 
 
 def planes(patch: Shaped[np.ndarray, "*patch"]) -> list[Shaped[np.ndarray, "rows columns"]]:
@@ -124,10 +119,22 @@ def _graded(case: Case, schema: Schema, name: str) -> str:
     """Say the likeliest state, and its share where there are others."""
     label = case.labels.get(name)
     if label is None:
-        return f"{_short(name, 11)} -"
+        return f"{_short(name, 20)} -"
     state = int(np.argmax(label))
     share = "" if label[state] == 1 else f" ({label[state]:.0%})"
-    return f"{_short(name, 11)} {schema[name].states[state]}{share}"
+    return f"{_short(name, 20)} {schema[name].states[state]}{share}"
+
+
+def _lines(grades: list[str]) -> list[str]:
+    """Lay grades out in as many lines as there is room for; what does not fit is counted."""
+    lines = [""]
+    for number, grade in enumerate(grades):
+        if len(lines[-1]) + 2 + len(grade) > LINE and lines[-1]:
+            if len(lines) == LINES:
+                return [*lines[:-1], f"{lines[-1]}  and {len(grades) - number} more"]
+            lines.append("")
+        lines[-1] += ("  " if lines[-1] else "") + grade
+    return lines
 
 
 def _state(case: Case, disease: str | None) -> int:

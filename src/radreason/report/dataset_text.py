@@ -31,8 +31,8 @@ def outcome(found: Mapping[str, Any]) -> RenderableType:
     return Group(
         Text(head),
         *(Text(f"  {line}") for line in found["folds"]),
-        excluded_list([(entry["case"], entry["reason"]) for entry in found["excluded"]]),
-        note_list(found["notes"]),
+        *left_out([(entry["case"], entry["reason"]) for entry in found["excluded"]]),
+        *noted(found["notes"]),
     )
 
 
@@ -50,15 +50,15 @@ def summary(dataset: Dataset, *, verified: bool) -> RenderableType:
     return Group(
         *(Text(line) for line in lines),
         _states(dataset),
-        excluded_list([(entry["case"], entry["reason"]) for entry in dataset.excluded]),
-        note_list(dataset.notes),
+        *left_out([(entry["case"], entry["reason"]) for entry in dataset.excluded]),
+        *noted(dataset.notes),
     )
 
 
-def excluded_list(excluded: Sequence[tuple[str, str]]) -> RenderableType:
+def left_out(excluded: Sequence[tuple[str, str]]) -> list[Text]:
     """Count what was left out by reason, with some names."""
     if not excluded:
-        return Text("Nothing was left out.")
+        return [Text("Nothing was left out.")]
     by_reason: dict[str, list[str]] = defaultdict(list)
     for case, reason in excluded:
         by_reason[reason].append(case)
@@ -69,10 +69,10 @@ def excluded_list(excluded: Sequence[tuple[str, str]]) -> RenderableType:
         lines.append(f"  {len(cases):>6,}  {reason}: {some}")
     if len(ranked) > REASONS:
         lines.append(f"          and {_many(len(ranked) - REASONS, 'other reason')}; --json lists all")
-    return Text("\n".join(lines))
+    return list(map(Text, lines))
 
 
-def note_list(notes: Sequence[str]) -> RenderableType:
+def noted(notes: Sequence[str]) -> list[Text]:
     """What a person should know; notes that differ only in the scan are counted together."""
     by_text: dict[str, list[str]] = defaultdict(list)
     for note in notes:
@@ -84,7 +84,7 @@ def note_list(notes: Sequence[str]) -> RenderableType:
         lines.append(f"Note: {said}" + (f" ({len(scans):,} scans)" if len(scans) > 1 else ""))
     if len(by_text) > NOTES:
         lines.append(f"      and {_many(len(by_text) - NOTES, 'other note')}; --json lists all")
-    return Text("\n".join(lines))
+    return list(map(Text, lines))
 
 
 def _states(dataset: Dataset) -> Table:
