@@ -5,7 +5,7 @@ import pytest
 from scipy import ndimage
 
 from radreason.data.phantom_ct.kernels import paint_tubes, smooth_noise
-from radreason.data.phantom_ct.lung import add_noise, draw_lung
+from radreason.data.phantom_ct.lung import _vessels, add_noise, draw_lung
 
 
 def test_most_of_it_is_lung_and_some_of_it_vessels():
@@ -70,3 +70,14 @@ def test_a_tube_beyond_the_patch_does_nothing():
     cover = np.zeros((5, 5, 5), np.float32)
     paint_tubes(cover, np.full(3, -2.0), np.full((1, 2, 3), 40.0), np.ones((1, 2)), 1.0)
     assert not cover.any()
+
+
+def test_vessels_are_pushed_aside_and_not_cut_off():
+    """No tube reaches into the ball at either end; without a ball they lie anywhere."""
+    size = np.array([64.0, 64.0, 64.0])
+    ends, radii = _vessels(size, 8.0, np.random.default_rng(0))
+    away = np.linalg.norm(ends, axis=-1)
+    assert (away >= 8 + radii - 1e-9).all()
+    before, thin = _vessels(size, 0.0, np.random.default_rng(0))
+    assert (np.linalg.norm(before, axis=-1) < 8 + thin).any()
+    assert len(ends) > 0.95 * len(before)

@@ -87,6 +87,8 @@ def test_workers_interruptions_and_company_change_no_byte(tmp_path, monkeypatch)
 
     fewer = prepare_some(tmp_path / "fewer", count=4)
     np.testing.assert_array_equal(fewer.patches, alone.patches[:4])
+    monkeypatch.setattr(prepare, "SHARD", 2)
+    np.testing.assert_array_equal(prepare_some(tmp_path / "in twos").patches, alone.patches)
     other = prepare_some(tmp_path / "other", settings=replace(SMALL, seed=6))
     assert not np.array_equal(other.patches, alone.patches)
 

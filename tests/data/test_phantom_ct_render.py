@@ -7,10 +7,11 @@ import pytest
 from scipy import ndimage
 
 from radreason.data.consensus import Consensus
+from radreason.data.phantom_ct.kernels import nodule_field
 from radreason.data.phantom_ct.looks import LOOKS, traits
 from radreason.data.phantom_ct.model import models_of
 from radreason.data.phantom_ct.render import generator, render
-from radreason.data.phantom_ct.shape import fit_shape
+from radreason.data.phantom_ct.shape import MONOMIALS, fit_shape, make_body
 from radreason.data.pylidc_readings import read_pylidc_readings
 from radreason.data.reading import Outline
 from radreason.schema import LIDC
@@ -222,6 +223,29 @@ def test_poor_outlines_still_make_a_nodule(drawn):
     hu, mask = draw(size=40, diameter=6.0, shape=fit_shape([drawn], 0.7, 2.5), sphericity=4)
     assert np.isfinite(hu).all()
     assert 60 < mask.sum() < 170
+
+
+def test_voxels_and_moments_speak_of_the_same_body():
+    """The radius is computed twice, compiled for voxels and in NumPy for volume and moments."""
+    rng = np.random.default_rng(0)
+    body = make_body(fit_shape([outlines((6.0, 9.0, 14.0))], 0.7, 1.5), 15.0, 1.6, 0.4, rng)
+    start, (length, radius) = np.array([-6.0, -5.0, -7.0]), np.empty((2, 12, 11, 13), np.float32)
+    nodule_field(
+        start,
+        body.matrix,
+        body.shift,
+        np.array(MONOMIALS),
+        body.polynomial,
+        body.lobes,
+        body.cleft_cosine,
+        body.lobule_depth,
+        length,
+        radius,
+    )
+    q = (np.indices(length.shape).reshape(3, -1).T + start + body.shift) @ body.matrix.T
+    away = np.linalg.norm(q, axis=1)
+    np.testing.assert_allclose(length.ravel(), away, rtol=1e-5)
+    np.testing.assert_allclose(radius.ravel(), body.radius(q / away[:, None]), rtol=1e-5)
 
 
 def test_readers_who_disagree_meet_in_the_middle():
