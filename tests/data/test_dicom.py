@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 from contextlib import suppress
@@ -26,7 +27,7 @@ SAGITTAL = np.array([[0, 0, 1], [1, 0, 0], [0, 1.0, 0]])
 
 
 def scan(turn=None, shape=(12, 36, 32)):
-    return phantom_scan([Ball((2, 1, 3), 8)], shape, (2.5, 0.7, 0.7), turn, noise_hu=30)
+    return phantom_scan([Ball((2, 1, 3), 8)], shape, (2.5, 0.7, 0.8), turn, noise_hu=30)
 
 
 def refusal(folder, **how):
@@ -174,7 +175,7 @@ def test_mixed_orientations(tmp_path):
 
 @pytest.mark.parametrize(
     ("keyword", "value", "what"),
-    [("PixelSpacing", ["0.7", "0.8"], "pixel spacing"), ("Rows", 23, "number of rows")],
+    [("PixelSpacing", ["0.7", "0.7"], "pixel spacing"), ("Rows", 23, "number of rows")],
 )
 def test_mixed_grids(tmp_path, keyword, value, what):
     write_series(tmp_path, scan())
@@ -237,15 +238,16 @@ def test_strays_are_left_out_and_named(tmp_path):
     write_series(tmp_path, volume, untidy=Untidy(screenshot=True, scout=True, text_file=True))
     (tmp_path / "deeper").mkdir()
     (tmp_path / "deeper/empty.dcm").touch()
+    os.mkfifo(tmp_path / "deeper/pipe.dcm")
     read = read_series(tmp_path)
     assert np.array_equal(read.array, volume.array)
     index = find_series(tmp_path)
-    assert [path.name for path, _ in index.strays] == ["readme.txt", "empty.dcm"]
+    assert [path.name for path, _ in index.strays] == ["readme.txt", "empty.dcm", "pipe.dcm"]
     (series,) = index.ct
     assert len(series.slices) == 12
     others = ", ".join(path.name for path in series.others)
     assert read.notes == (
-        "left out, no DICOM images: readme.txt, empty.dcm",
+        "left out, no DICOM images: readme.txt, empty.dcm, pipe.dcm",
         f"left out, no CT slices: {others}",
     )
     assert len(series.others) == 2

@@ -89,6 +89,11 @@ def test_readers_agree_by_share():
     assert diameter_mm(share) == pytest.approx(12, abs=0.3)
 
 
+def test_the_centre_of_shares_leans_to_where_more_readers_agree():
+    share = Volume(np.array([[[0, 0.25, 0.75]]]), np.eye(4)[[2, 1, 0, 3]])
+    assert centre_mm(share) == pytest.approx((1.75, 0, 0))
+
+
 def test_holes():
     square = np.array([[0, 0], [10, 0], [10, 10], [0, 10.0]])
     inner = square * 0.4 + 3

@@ -26,6 +26,8 @@ CT_IMAGE = "1.2.840.10008.5.1.4.1.1.2"
 MULTIFRAME_CT = ("1.2.840.10008.5.1.4.1.1.2.1", "1.2.840.10008.5.1.4.1.1.2.2")
 
 _TAGS = ["SOPClassUID", "SeriesInstanceUID", "Modality", "ImageType", "PatientID"]
+_LIBRARIES = ("pydicom", "highdicom", "openjpeg")
+_SILENT = logging.CRITICAL + 1
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,51 @@ def find_series(folder: Path | str) -> SeriesIndex:
     if not folder.is_dir():
         kind = "a file" if folder.is_file() else "no such folder"
         raise InputError(found=f"{folder}: {kind}", expected="a folder of DICOM files")
+    with quiet():
+        return _index_of(folder)
+
+
+def read_header(path: Path, tags: list[str] | None = None) -> FileDataset | str:
+    """Read what a file says before its pixels, or say why it cannot be read.
+
+    Files of old scanners lack the mark "DICM" at byte 128; they count if they hold what an image must.
+    """
+    import pydicom
+
+    if not path.is_file():
+        return "not a regular file"
+    marked = False
+    try:
+        with quiet(), path.open("rb") as stream:
+            marked = stream.read(132)[128:] == b"DICM"
+            stream.seek(0)
+            header = pydicom.dcmread(stream, stop_before_pixels=True, specific_tags=tags, force=not marked)
+            if not marked and not _text(header, "SOPClassUID").startswith("1.2.840.10008."):
+                return "not DICOM"
+    except OSError as error:
+        return f"cannot be read: {error.strerror or 'damaged'}"
+    except Exception:  # a damaged file raises what its bytes happen to mean; its words may be the patient's
+        return "damaged DICOM" if marked else "not DICOM"
+    return header
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep warnings and logs back: they quote values, and a value may be a name or a birth date."""
+    heard = [log for name in _LIBRARIES if (log := logging.getLogger(name)).level != _SILENT]
+    levels = [log.level for log in heard]
+    try:
+        for log in heard:
+            log.setLevel(_SILENT)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for log, level in zip(heard, levels, strict=True):
+            log.setLevel(level)
+
+
+def _index_of(folder: Path) -> SeriesIndex:
     slices: dict[str, list[Path]] = defaultdict(list)
     others: dict[str, list[Path]] = defaultdict(list)
     said: dict[str, tuple[str, str]] = {}
@@ -82,43 +129,6 @@ def find_series(folder: Path | str) -> SeriesIndex:
     return SeriesIndex(folder, series, tuple(strays))
 
 
-def read_header(path: Path, tags: list[str] | None = None) -> FileDataset | str:
-    """Read what a file says before its pixels, or say why it cannot be read.
-
-    Files of old scanners lack the mark "DICM" at byte 128; they count if they hold what an image must.
-    """
-    import pydicom
-
-    try:
-        with path.open("rb") as stream:
-            marked = stream.read(132)[128:] == b"DICM"
-        with quiet():
-            header = pydicom.dcmread(path, stop_before_pixels=True, specific_tags=tags, force=not marked)
-            if not marked and not _text(header, "SOPClassUID").startswith("1.2.840.10008."):
-                return "not DICOM"
-    except OSError as error:
-        return f"cannot be read: {error.strerror or 'input or output error'}"
-    except Exception:  # a damaged file raises what its bytes happen to mean; its words may be the patient's
-        return "damaged DICOM" if marked else "not DICOM"
-    return header
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Keep warnings and logs back: they quote values, and a value may be a name or a birth date."""
-    loggers = [logging.getLogger(name) for name in ("pydicom", "highdicom", "openjpeg")]
-    levels = [logger.level for logger in loggers]
-    try:
-        for logger in loggers:
-            logger.setLevel(logging.CRITICAL + 1)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
-
-
 def _files_in(folder: Path) -> Iterator[Path]:
     for place, folders, names in os.walk(folder):
         folders.sort()
@@ -130,7 +140,6 @@ def _files_in(folder: Path) -> Iterator[Path]:
 def _text(header: FileDataset, keyword: str) -> str:
     """Give an element as text, empty if it is missing or makes no sense."""
     try:
-        with quiet():
-            return str(header.get(keyword, "")).strip(" \0")
+        return str(header.get(keyword, "")).strip(" \0")
     except Exception:
         return ""

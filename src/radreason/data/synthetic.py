@@ -160,14 +160,14 @@ def write_lidc_xml(path: Path | str, readings: Sequence[NoduleReading]) -> None:
             f"<{name}>{grade}</{name}>" for name, grade in reading.grades.items() if grade is not None
         )
         return (
-            f"<unblindedReadNodule><noduleID>{escape(str(reading.nodule))}</noduleID>"
+            f"<unblindedReadNodule><noduleID>{escape(reading.nodule)}</noduleID>"
             f"<characteristics>{grades}</characteristics>\n"
             f"{''.join(map(roi, reading.outlines))}</unblindedReadNodule>"
         )
 
     sessions = "\n".join(
         "<readingSession><annotationVersion>3.12</annotationVersion>"
-        f"<servicingRadiologistID>{escape(str(reader))}</servicingRadiologistID>\n"
+        f"<servicingRadiologistID>{escape(reader or 'anonymous')}</servicingRadiologistID>\n"
         + "\n".join(nodule(reading) for reading in readings if reading.reader == reader)
         + "\n</readingSession>"
         for reader in dict.fromkeys(reading.reader for reading in readings)
