@@ -143,7 +143,7 @@ def test_several_readers_in_a_table_of_their_own(folder):
 def test_what_the_settings_leave_out_is_listed(folder):
     rows = rows_of(folder)
     outcome = run(folder, rows, consensus=Consensus(disease="binary"))
-    assert {case.id for case in outcome.dataset.cases} == {"voxel", "turned"}
+    assert [case.id for case in outcome.dataset.cases] == ["voxel", "turned"]
     assert {reason for _, reason in outcome.excluded} == {"malignancy is uncertain"}
     assert outcome.dataset.schema["malignancy"].states == ("benign", "malignant")
 
@@ -281,5 +281,5 @@ def test_real_nodules(shared_data, tmp_path):
         grades = [int(reading["malignancy"]) for reading in case.readings]
         assert len(grades) == int(nodule["readers"])
         assert np.mean(grades) == pytest.approx(float(nodule["mean_malignancy"]))
-    assert np.mean([case.padding_share > 0.3 for case in data.cases]) > 0.5  # cut short above and below
+    assert np.mean([case.padding_share > 0.3 for case in data.cases]) >= 0.5  # cut short above and below
     assert Path(data.folder / "masks.npy").exists()

@@ -2,8 +2,8 @@
 
 Work is done in shards (a scan, or a hundred phantoms). A shard is a folder that appears under its
 name in one step, when all of it is on disk; what was being written when the power went is a folder
-without a name, and is thrown away. When all shards are there they are joined in the order of their
-names, which no number of workers and no interruption changes. dataset.json comes last: a folder
+without a name, and is thrown away. When all shards are there they are joined in a stated order, which
+no number of workers and no interruption changes. dataset.json comes last: a folder
 that has one is finished.
 """
 
@@ -155,17 +155,18 @@ class DatasetWriter:
         """Record what was left out and why, where it belongs to no shard."""
         self._excluded[case_id, reason] = None
 
-    def finish(self, notes: Sequence[str] = ()) -> Dataset:
-        """Join the shards, say what there is, and open it."""
+    def finish(self, notes: Sequence[str] = (), order: Sequence[str] = ()) -> Dataset:
+        """Join the shards, those named in ``order`` first and the others by name, and open the whole."""
         if self.finished:
             return Dataset.open(self.folder)
+        place_of = {name: place for place, name in enumerate(order)}
         shards = sorted(
             (
                 json.loads((place / "shard.json").read_text(encoding="utf-8")) | {"place": place}
                 for place in self._parts.iterdir()
                 if not place.name.startswith(".") and place.is_dir()
             ),
-            key=lambda shard: str(shard["name"]),
+            key=lambda shard: (place_of.get(shard["name"], len(order)), shard["name"]),
         )
         for shard in shards:
             self._excluded.update({(case, reason): None for case, reason in shard["excluded"]})

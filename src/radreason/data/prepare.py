@@ -179,7 +179,7 @@ def prepare(
                 told[left_out.name, left_out.anonymous] = left_out.reason
             for left_out in result.excluded if result.failed else ():
                 writer.exclude(left_out.name, left_out.anonymous)
-        dataset = writer.finish(plan.notes)
+        dataset = writer.finish(plan.notes, [job.name for job in plan.jobs])
     excluded = [(entry["case"], entry["reason"]) for entry in dataset.excluded]
     return Outcome(
         len(dataset),

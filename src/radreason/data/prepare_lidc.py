@@ -36,7 +36,8 @@ def plan_lidc(dicom: Path, readings: Readings, source: str, consensus: Consensus
     said: dict[str, list[NoduleReading]] = defaultdict(list)
     for reading in readings.nodules:
         said[reading.scan].append(reading)
-    jobs, absent = [], []
+    jobs: list[tuple[str, Job]] = []
+    absent: list[tuple[str, str]] = []
     for uid, own in said.items():
         series = index.series.get(uid)
         if series is None:
@@ -48,12 +49,14 @@ def plan_lidc(dicom: Path, readings: Readings, source: str, consensus: Consensus
         files = SeriesFiles(series.slices, series.others, series.uid, series.modality)
         if scan.slice_thickness_mm is None:
             scan = replace(scan, slice_thickness_mm=files.slice_thickness_mm())
-        jobs.append(Job(uid, files, Readers(scan, tuple(own), readings.schema, consensus)))
+        lesions = Readers(scan, tuple(own), readings.schema, consensus)
+        jobs.append((scan.patient or "", Job(uid, files, lesions)))
     if not jobs:
         raise InputError(
             found=f"{dicom}: none of its {len(index.series):,} series has readings of nodules",
             expected=f"one or more of the {len(said):,} series that were read",
         )
+    jobs.sort(key=lambda entry: (entry[0], entry[1].name))
     unread = sorted(series.uid for series in index.ct if series.uid not in said)
     notes = list(readings.notes)
     if unread:
@@ -65,7 +68,7 @@ def plan_lidc(dicom: Path, readings: Readings, source: str, consensus: Consensus
         source,
         consensus.schema(readings.schema),
         {"consensus": consensus.to_dict(), "readings_sha256": _digest(readings)},
-        tuple(jobs),
+        tuple(job for _, job in jobs),
         excluded=tuple(absent),
         notes=tuple(notes),
     )
