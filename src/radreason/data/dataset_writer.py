@@ -210,16 +210,10 @@ class DatasetWriter:
 
     def _begin(self) -> None:
         begun = self._parts / "header.json"
-        others = {*self.folder.iterdir()} - {self._parts}
         if begun.exists():
             self._same(json.loads(begun.read_text(encoding="utf-8")), "an unfinished dataset")
-        elif others:
-            raise InputError(
-                found=f"{self.folder} holds files that are not a dataset's",
-                expected="a new folder, an empty one, or one where the same dataset was begun",
-                hint="another name after --out",
-            )
         else:
+            refuse_other_folder(self.folder)
             self._parts.mkdir(exist_ok=True)
             write_text(begun, json.dumps(self.header, ensure_ascii=False))
 
@@ -265,6 +259,19 @@ class DatasetWriter:
             os.fsync(whole.fileno())
         draft.replace(self.folder / name)
         return {"bytes": size, "sha256": digest.hexdigest()}
+
+
+def refuse_other_folder(folder: Path) -> None:
+    """Refuse to write among files that are not a dataset's, before an hour of work."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(found=f"{folder} is a file", expected="the name of a folder")
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if names - {PARTS} and not names & {PARTS, DATASET}:
+        raise InputError(
+            found=f"{folder} holds files that are not a dataset's",
+            expected="a new folder, an empty one, or one where the same dataset was begun",
+            hint="another name after --out",
+        )
 
 
 @dataclass(eq=False)
