@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import time
 import warnings
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 import torch
 
 from radreason import InputError, Schema, Variable
-from radreason.prob import em
+from radreason.prob import BayesNet, em
 from radreason.prob.families import TableMaker, full
 from radreason.prob.labels import Labels
 from radreason.prob.tables import fit_tables
@@ -212,17 +213,60 @@ def test_twice_the_same():
         assert torch.equal(a, b)
 
 
-def test_outcomes_beyond_the_limit_are_left_out_with_a_warning():
-    labels, parents = gappy(15, soft=1.0), GRAPHS["full"]
-    with pytest.warns(UserWarning, match=r"^\d+ case\(s\) with more than 3 outcomes around their gaps"):
-        few = em.Splits.of(labels, parents, limit=3)
-    every = em.Splits.of(labels, parents)
-    for case in np.unique(every.case):
-        mine, all_of_it = few.case == case, every.case == case
-        assert few.weight[mine].sum() == pytest.approx(labels.weights[case])
-        kept = {tuple(codes) for codes in few.codes[mine].tolist()}
-        by_weight = np.argsort(-every.weight[all_of_it])
-        assert kept == {tuple(codes) for codes in every.codes[all_of_it][by_weight][:3].tolist()}
+@pytest.mark.parametrize("limit", [8, 64, 1024])
+def test_beyond_the_limit_evenly_spaced_outcomes_keep_each_distribution(limit):
+    """Only the first variable is missing: the others have more outcomes than the limit."""
+    sizes = (2, 5, 5, 5, 5, 5)
+    labels = gappy(40, soft=1.0, gaps=0.0, sizes=sizes)
+    labels.columns[0][:] = np.nan
+    splits = em.Splits.of(labels, ((), *[(0,)] * 5), limit)
+    assert splits.rough.endswith(
+        f"case(s) with more than {limit:,} outcomes around their gaps: "
+        f"{limit:,} evenly spaced ones stand for all (of 40)"
+    )
+    assert np.bincount(splits.case).max() <= limit
+    for case in range(40):
+        mine = splits.case == case
+        assert splits.weight[mine].sum() == pytest.approx(labels.weights[case])
+        for v in range(1, 6):
+            share = np.bincount(splits.codes[mine, v], splits.weight[mine], 5) / labels.weights[case]
+            assert not share[labels.columns[v][case] == 0].any()
+            np.testing.assert_allclose(share, labels.columns[v][case], atol=4 / limit)
+
+
+def test_evenly_spaced_outcomes_count_almost_as_all_of_them_do(monkeypatch):
+    sizes, parents = (5, 5, 5, 5), ((), (0,), (0, 1), (2,))
+    labels = gappy(300, soft=1.0, gaps=0.1, sizes=sizes)
+    tables = some_tables(parents, sizes=sizes)
+    exact, exact_likelihood = em._Expectation.of(labels, parents).of_tables(tables)
+    monkeypatch.setattr(em, "ALL_OUTCOMES", 1)
+    rough = em._Expectation.of(labels, parents)
+    assert "16 evenly spaced ones stand for all (of 300)" in rough.rough
+    counts, likelihood = rough.of_tables(tables)
+    assert likelihood == pytest.approx(exact_likelihood, rel=2e-3)
+    for a, b in zip(counts, exact, strict=True):
+        assert a.sum() == pytest.approx(b.sum())
+        assert np.abs(a - b).sum() < 0.04 * b.sum()
+
+
+def test_distributions_over_all_states_are_learned_from_in_seconds():
+    """1,945 cases of nine grades, each a chain's next link, spread over all five states; 10 % missing."""
+    rng = np.random.default_rng(0)
+    grade, columns = rng.integers(0, 5, 1945), {}
+    for v in range(9):
+        grade = np.where(rng.random(1945) < 0.8, grade, rng.integers(0, 5, 1945))
+        rows = 0.85 * np.eye(5)[grade] + 0.15 * rng.dirichlet(np.ones(5), 1945)
+        rows[rng.random(1945) < 0.1] = np.nan
+        columns[f"v{v}"] = rows
+    labels = Labels.of(columns, schema((5,) * 9))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        start = time.perf_counter()
+        net = BayesNet.learn(labels)
+        seconds = time.perf_counter() - start
+    assert net.edges == tuple((f"v{v}", f"v{v + 1}") for v in range(8))
+    assert seconds < 20  # two on one core, the rest for compiling and for who else is on it
+    assert [w.category for w in said] == [em.RoughGaps] * 2
 
 
 @pytest.mark.parametrize("parents", GRAPHS.values(), ids=GRAPHS.keys())

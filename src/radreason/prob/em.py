@@ -3,16 +3,19 @@
 A gap depends on its case only through its Markov boundary: parents, children and the children's
 other parents. So a case with gaps is spread over the certain states of this boundary alone, equal
 outcomes of different cases are put together, and one batched exact inference answers for them all.
-Families without a gap are counted from the labels, once.
+Families without a gap are counted from the labels, once. Where distributions would make too many
+outcomes, evenly spaced ones stand for them all.
 
     N cases, M outcomes ("splits") of cases with gaps, V variables, k states of one variable
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count as count_from
 
 import numpy as np
 import torch
@@ -31,10 +34,23 @@ GAP, AFAR = -1, -2
 """In place of a state: nobody knows it; it says nothing about the gaps of its case."""
 
 MOST_OUTCOMES = 4096
-"""Joint states that one case is spread over; beyond that the least probable are left out."""
+"""Joint states that one case is spread over; beyond that so many, evenly spaced, stand for all."""
+
+FEWEST_OUTCOMES = 16
+"""Joint states that one case may always be spread over, however many cases there are."""
+
+ALL_OUTCOMES = 1 << 16
+"""Joint states that all cases together are spread over: a step of EM takes 0.1 s for them."""
+
+ALL_ROWS = 1 << 14, 1 << 20
+"""Rows that all completions together may fill: beside distributions, and where all states are certain."""
 
 BATCH = 1 << 11
 """Outcomes that go through inference at a time."""
+
+
+class RoughGaps(UserWarning):
+    """Some gaps were not filled from all that their cases say, for that would take too long."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +60,8 @@ class Fit:
     tables: tuple[Table, ...]
     trace: tuple[float, ...]
     converged: bool
+    rough: str
+    """Which cases were too many to be spread in full; empty where none was."""
 
 
 def fit(
@@ -61,9 +79,9 @@ def fit(
         counts, log_likelihood = expectation.of_tables(full(tables))
         trace.append(log_likelihood + maker.log_prior(tables))
         if len(trace) > 1 and trace[-1] - trace[-2] <= tolerance * abs(trace[-1]):
-            return Fit(tables, tuple(trace), converged=True)
+            return Fit(tables, tuple(trace), True, expectation.rough)
         tables = maker.make(counts, start=tables)
-    return Fit(tables, tuple(trace), converged=False)
+    return Fit(tables, tuple(trace), False, expectation.rough)
 
 
 def complete(labels: Labels, parents: Parents, tables: Sequence[Table], limit: int = MOST_OUTCOMES) -> Labels:
@@ -71,8 +89,24 @@ def complete(labels: Labels, parents: Parents, tables: Sequence[Table], limit: i
 
     What bears on a gap becomes certain along with it, so that what depends on each other stays
     together. A case with more than `limit` completions keeps one row, each gap filled by its own
-    posterior as if it were independent of the others; a warning counts these cases.
+    posterior as if it were independent of the others; a warning counts these cases. The limit is
+    lower where the cases together would fill more than ALL_ROWS.
     """
+    completed, rough = completions(labels, parents, tables, limit)
+    warn(rough)
+    return completed
+
+
+def warn(rough: str) -> None:
+    """Say, if there is anything to say, which gaps were not filled from all that is known."""
+    if rough:
+        warnings.warn(rough, RoughGaps, stacklevel=3)
+
+
+def completions(
+    labels: Labels, parents: Parents, tables: Sequence[Table], limit: int = MOST_OUTCOMES
+) -> tuple[Labels, str]:
+    """As `complete`, with the words of the warning in its place."""
     log_tables = [table.log().numpy() for table in full(tables)]
     gaps = labels.missing
     whole = np.flatnonzero(~gaps.any(axis=1))
@@ -80,6 +114,7 @@ def complete(labels: Labels, parents: Parents, tables: Sequence[Table], limit: i
     outcomes = np.bincount(splits.case, minlength=labels.n_cases).astype(np.float64)
     for v, size in enumerate(labels.schema.sizes):
         outcomes[gaps[:, v]] *= size
+    limit = _row_limit(outcomes, limit, max(ALL_ROWS[labels.is_hard], 4 * labels.n_cases))
     small = outcomes[splits.case] <= limit
     exact = splits.take(small).with_gaps_filled(labels.schema.sizes, parents, log_tables)
     blurred = splits.take(~small)
@@ -91,8 +126,12 @@ def complete(labels: Labels, parents: Parents, tables: Sequence[Table], limit: i
     for v, size in enumerate(labels.schema.sizes):
         certain = np.flatnonzero(exact.codes[:, v] >= 0)
         columns[v][len(whole) + certain] = np.eye(size)[exact.codes[certain, v]]
+    rough = ""
     if len(one_each):
-        _warn(f"{len(one_each)} case(s) with more than {limit:,} completions: gaps filled one by one", labels)
+        rough = (
+            f"{len(one_each)} case(s) with more than {limit:,} completions: gaps filled one by one "
+            f"(of {labels.n_cases:,})"
+        )
         beliefs = _posteriors(blurred.codes, plan(parents, labels.schema.sizes), full(tables))
         for v, belief in enumerate(beliefs):
             mean = np.zeros((len(one_each), belief.shape[1]))
@@ -101,7 +140,14 @@ def complete(labels: Labels, parents: Parents, tables: Sequence[Table], limit: i
             columns[v][rows] = (mean / mean.sum(axis=1, keepdims=True))[gaps[one_each, v]]
     weights = np.concatenate([labels.weights[whole], exact.weight, labels.weights[one_each]])
     order = np.argsort(case, kind="stable")
-    return Labels(labels.schema, tuple(column[order] for column in columns), weights[order])
+    return Labels(labels.schema, tuple(column[order] for column in columns), weights[order]), rough
+
+
+def _row_limit(rows: Float64[np.ndarray, " N"], limit: int, most: int) -> int:
+    """Lower the limit on the rows of one case until those within it are few enough together."""
+    while limit > FEWEST_OUTCOMES and rows[rows <= limit].sum() > most:
+        limit //= 2
+    return limit
 
 
 @dataclass(frozen=True)
@@ -111,31 +157,41 @@ class Splits:
     case: Int64[np.ndarray, " M"]
     weight: Float64[np.ndarray, " M"]
     codes: Int64[np.ndarray, "M V"]
+    rough: str = ""
 
     @classmethod
     def of(cls, labels: Labels, parents: Parents, limit: int = MOST_OUTCOMES) -> Splits:
-        """Spread each case with gaps; of more than `limit` outcomes keep the most probable ones."""
+        """Spread each case with gaps; `limit` outcomes stand for more, or fewer if ALL_OUTCOMES says so."""
         n = len(parents)
         blanket = np.zeros((n, n), dtype=bool)
         for v in range(n):
             blanket[v, list(markov_blanket(parents, v))] = True
         gaps = labels.missing
-        bears = (gaps @ blanket) & ~gaps
         case = np.flatnonzero(gaps.any(axis=1) & (labels.weights > 0))
+        bears = (gaps[case] @ blanket) & ~gaps[case]
+        possible = np.stack([(column[case] > 0).sum(axis=1) for column in labels.columns], axis=1)
+        outcomes = np.where(bears, possible, 1.0).prod(axis=1)
+        while limit > FEWEST_OUTCOMES and np.minimum(outcomes, limit).sum() > ALL_OUTCOMES:
+            limit //= 2
+        whole = outcomes <= limit
         splits = cls(case, labels.weights[case], np.where(gaps[case], GAP, AFAR))
-        cut: set[int] = set()
+        spaced = splits.take(~whole)._evenly(labels.columns, bears[~whole], limit)
+        splits, bears = splits.take(whole), bears[whole]
+        place = np.arange(len(splits.case))
         for v, column in enumerate(labels.columns):
-            splits = splits._spread(v, column[splits.case], bears[splits.case, v])
-            splits, too_many = splits._most_probable(limit)
-            cut |= too_many
-        if cut:
-            _warn(
-                f"{len(cut)} case(s) with more than {limit:,} outcomes around their gaps: rest left out",
-                labels,
-            )
-            kept = np.bincount(splits.case, splits.weight, minlength=labels.n_cases)[splits.case]
-            splits = replace(splits, weight=splits.weight * labels.weights[splits.case] / kept)
-        return splits
+            over = bears[place, v]
+            place = np.repeat(place, np.where(over, (column[splits.case] > 0).sum(axis=1), 1))
+            splits = splits._spread(v, column[splits.case], over)
+        rough = (
+            f"{len(case) - whole.sum()} case(s) with more than {limit:,} outcomes around their gaps: "
+            f"{limit:,} evenly spaced ones stand for all (of {labels.n_cases:,})"
+        )
+        return cls(
+            np.concatenate([splits.case, spaced.case]),
+            np.concatenate([splits.weight, spaced.weight]),
+            np.concatenate([splits.codes, spaced.codes]),
+            rough if len(spaced.case) else "",
+        )
 
     def take(self, rows: np.ndarray) -> Splits:
         """Keep some of them."""
@@ -176,15 +232,26 @@ class Splits:
         codes[over[row], v] = state[over[row]]
         return Splits(self.case[row], self.weight[row] * share[row, state], codes)
 
-    def _most_probable(self, limit: int) -> tuple[Splits, set[int]]:
-        """Keep the `limit` heaviest of each case; tell whose were more."""
-        n_of = np.bincount(self.case)
-        if not (n_of > limit).any():
-            return self, set()
-        order = np.lexsort((-self.weight, self.case))
-        starts = np.cumsum(n_of) - n_of
-        rank = np.arange(len(order)) - starts[self.case[order]]
-        return self.take(order[rank < limit]), set(np.flatnonzero(n_of > limit).tolist())
+    def _evenly(
+        self,
+        columns: Sequence[Float64[np.ndarray, "N _"]],
+        over: Bool[np.ndarray, "M V"],
+        count: int,
+    ) -> Splits:
+        """Make `count` splits of equal weight, by points that fill the cube of all variables evenly.
+
+        The points step on by the square root of another prime for each variable (Richtmyer 1951),
+        which no fractions come near; the next case goes on where the one before it ended.
+        """
+        primes = (p for p in count_from(2) if all(p % q for q in range(2, math.isqrt(p) + 1)))
+        number = np.arange(len(self.case) * count)
+        codes = np.repeat(self.codes, count, axis=0)
+        for v, (column, prime) in enumerate(zip(columns, primes, strict=False)):
+            rows = np.flatnonzero(np.repeat(over[:, v], count))
+            up_to = column[self.case[rows // count]].cumsum(axis=1)
+            point = (0.5 + number[rows] * math.sqrt(prime)) % 1
+            codes[rows, v] = (up_to / up_to[:, -1:] <= point[:, None]).sum(axis=1)
+        return Splits(np.repeat(self.case, count), np.repeat(self.weight / count, count), codes)
 
 
 @dataclass(frozen=True)
@@ -202,10 +269,12 @@ class _Expectation:
     codes: Int64[np.ndarray, "M V"]
     weight: Float64[np.ndarray, " M"]
     known: tuple[Float64[np.ndarray, "*_"], ...]
+    rough: str
 
     @classmethod
     def of(cls, labels: Labels, parents: Parents) -> _Expectation:
         splits = Splits.of(labels, parents)
+        rough = splits.rough
         splits = splits.take(np.argsort(-splits.weight, kind="stable"))
         _, first, group = np.unique(splits.codes, axis=0, return_index=True, return_inverse=True)
         weight = np.zeros(len(first))
@@ -223,7 +292,7 @@ class _Expectation:
             counts = expected_counts(labels.take(from_labels[:, v]), family)
             np.subtract.at(counts, tuple(codes[rows][:, family].T), weight[rows])
             known.append(counts)
-        return cls(parents, labels.schema.sizes, codes, weight, tuple(known))
+        return cls(parents, labels.schema.sizes, codes, weight, tuple(known), rough)
 
     def of_tables(self, tables: Sequence[Tensor]) -> tuple[list[Float64[np.ndarray, "*_"]], float]:
         """Expected counts of every family, and the log likelihood of the labels."""
@@ -302,7 +371,3 @@ def _impossible(case: int) -> InputError:
         expected="tables under which every case is possible",
         hint="a pseudocount above zero",
     )
-
-
-def _warn(message: str, labels: Labels) -> None:
-    warnings.warn(f"{message} (of {labels.n_cases:,})", stacklevel=3)

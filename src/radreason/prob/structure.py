@@ -46,6 +46,9 @@ CASES_PER_CELL = 5
 MAX_ROUNDS = 50
 """Rounds of structural EM; graphs repeat long before."""
 
+FILLING_TOLERANCE = 1e-8
+"""Gain of the likelihood, in parts of it, at which tables are good enough to fill gaps for a search."""
+
 
 @dataclass(frozen=True)
 class RunnerUp:
@@ -229,18 +232,21 @@ def _learn_with_gaps(labels: Labels, criterion: Criterion, constraints: Constrai
 
     A graph that comes again would lead to the same graphs again, so it ends the search.
     """
-    from radreason.prob.em import complete
-    from radreason.prob.tables import fit_tables
+    from radreason.prob import em
+    from radreason.prob.families import TableMaker
 
     parents = _generous_graph(labels)
     seen: set[Parents] = set()
     for _ in range(MAX_ROUNDS):
-        filled = complete(labels, parents, fit_tables(labels, parents))
+        maker = TableMaker.of(labels.schema, parents, pseudocount=1.0, forms={}, ridge=1.0)
+        tables = em.fit(labels, parents, maker, FILLING_TOLERANCE).tables
+        filled, rough = em.completions(labels, parents, tables)
         structure = best_structure(filled, criterion, constraints)
         if structure.parents in seen:
             break
         parents = structure.parents
         seen.add(parents)
+    em.warn(rough)  # once, of the last round
     return structure
 
 

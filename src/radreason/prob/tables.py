@@ -49,5 +49,7 @@ def fit_tables(
     labels = Labels.of(labels, labels.schema if schema is None else schema, weights)
     maker = TableMaker.of(labels.schema, parents, pseudocount, forms or {}, ridge)
     if labels.missing.any():
-        return em.fit(labels, parents, maker).tables
+        found = em.fit(labels, parents, maker)
+        em.warn(found.rough)
+        return found.tables
     return maker.make([expected_counts(labels, (*ps, v)) for v, ps in enumerate(parents)])
