@@ -469,3 +469,49 @@ def test_inference_can_be_exported():
     more = torch.cat(random_evidence((3,) * 9, 9, seed=3), 1)
     for a, b in zip(exported.module()(more), marginals(potentials, more), strict=True):
         assert_close(a, b, rtol=0, atol=1e-13)
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")  # torch's own, in jacfwd
+@pytest.mark.parametrize("parents", [POLYTREE, LOOPS])
+def test_function_transforms_equal_plain_autograd(parents):
+    sizes = (2, 3, 2, 3, 2, 3, 2, 3, 2)
+    tables = random_tables(parents, sizes)
+    potentials = Potentials(plan(parents, sizes), tables)
+    evidence = torch.cat(random_evidence(sizes, n=4), dim=1)
+    beliefs, log_z = marginals(potentials, evidence)
+    leaf = evidence.clone().requires_grad_()
+    (slope,) = grad(marginals(potentials, leaf)[1].sum(), leaf)
+    rows = [
+        torch.autograd.functional.jacobian(lambda e: marginals(potentials, e[None])[0][0], e)
+        for e in evidence
+    ]
+
+    def one(e):
+        own, own_log_z = marginals(potentials, e[None])
+        return own[0], own_log_z[0]
+
+    def log_evidence(*tables):
+        return posterior(plan(parents, sizes), tables, evidence.split(sizes, dim=1))[1].sum()
+
+    mapped, mapped_log_z = torch.func.vmap(one)(evidence)
+    assert_close(mapped, beliefs)
+    assert_close(mapped_log_z, log_z)
+    assert_close(torch.func.grad(lambda e: marginals(potentials, e)[1].sum())(evidence), slope)
+    assert_close(torch.func.vmap(torch.func.grad(lambda e: one(e)[1]))(evidence), slope)
+    for jacobian in (torch.func.jacrev, torch.func.jacfwd):
+        assert_close(torch.func.vmap(jacobian(lambda e: one(e)[0]))(evidence), torch.stack(rows))
+    curved = torch.autograd.functional.hessian(lambda e: one(e)[1], evidence[0])
+    assert_close(torch.func.hessian(lambda e: one(e)[1])(evidence[0]), curved)
+    by_tables = torch.func.grad(log_evidence, argnums=tuple(range(9)))(*tables)
+    leaves = [t.clone().requires_grad_() for t in tables]
+    for mine, theirs in zip(by_tables, grad(log_evidence(*leaves), leaves), strict=True):
+        assert_close(mine, theirs)
+
+
+def test_function_transforms_answer_nan_where_they_cannot_look_closer():
+    potentials = Potentials(plan(((), (0,)), (2, 2)), random_tables(((), (0,)), (2, 2)))
+    evidence = torch.tensor([[1.0, 0.5, 0.2, 0.8], [0.0, 0.0, 1.0, 1.0]]).double()
+    beliefs, log_z = torch.func.vmap(lambda e: marginals(potentials, e[None]))(evidence)
+    assert log_z.isnan().ravel().tolist() == [False, True]
+    assert beliefs.isnan().all(-1).ravel().tolist() == [False, True]
+    assert not beliefs[0].isnan().any()

@@ -80,11 +80,13 @@ def marginals(
     """As `posterior`, for packed evidence and a network laid out before.
 
     Samples near underflow are noticed (log_z is NaN) and done again in logarithms; only there can
-    the evidence turn out to be contradictory, which is an error that names the sample.
+    the evidence turn out to be contradictory, which is an error that names the sample. Where
+    nothing may depend on numbers (export, torch.func), such samples have NaN for all answers.
     """
     _refuse_other_shapes(potentials.plan, evidence)
-    if torch.compiler.is_compiling() or torch.compiler.is_exporting():
-        return _two_passes(potentials, evidence)  # no branch on data in an exported graph
+    if _numbers_are_out_of_sight():
+        beliefs, log_z = _two_passes(potentials, evidence)
+        return torch.where(log_z.isnan()[:, None], torch.nan, beliefs), log_z
     if not len(evidence):
         return evidence.clone(), evidence.sum(dim=1)
     passes = _compiled if _suits_compiled(potentials, evidence) else _two_passes
@@ -177,6 +179,19 @@ def _lift(factor: Tensor, scope: tuple[int, ...], axes: tuple[int, ...]) -> Tens
     factor = factor.permute(*order, *rest)
     where = iter(factor.shape)
     return factor.reshape([next(where) if v in scope else 1 for v in axes] + [factor.shape[i] for i in rest])
+
+
+def _numbers_are_out_of_sight() -> bool:
+    """Whether a graph is being traced, or a transform of torch.func (grad, jacrev, vmap ...) is at work.
+
+    Neither can look into tensors, so there is no branch on data and no compiled loop. torch has no
+    public way to ask for the second.
+    """
+    return (
+        torch.compiler.is_compiling()
+        or torch.compiler.is_exporting()
+        or torch._C._functorch.peek_interpreter_stack() is not None
+    )
 
 
 # Compiled loops
