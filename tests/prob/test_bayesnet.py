@@ -222,6 +222,51 @@ def test_a_logistic_disease_is_the_child_of_all_others():
     assert_close(learned.posterior({"cough": "much", "smoker": "yes"})["cancer"], truth, rtol=0, atol=0.08)
 
 
+def parents_of(name, **rules):
+    learned = BayesNet.learn(planted(), SCHEMA, forms={"cancer": "logistic"}, **rules)
+    return {parent for parent, child in learned.edges if child == name}
+
+
+def test_rules_hold_for_a_variable_with_a_form():
+    assert parents_of("cancer", forbidden=[("fever", "cancer"), ("cancer", "cough")]) == {"smoker", "cough"}
+    assert parents_of("cancer", tiers=[["smoker"], ["fever", "cancer"], ["cough"]]) == {"smoker", "fever"}
+    assert parents_of("cancer", required=[("cough", "cancer")], max_parents=1) == {"cough"}
+    assert "cough" in parents_of("smoker", tiers=[["cancer", "cough"], ["smoker"]])
+    assert not parents_of("cough", tiers=[["cancer", "cough"], ["smoker", "fever"]])
+    assert not parents_of("cough", forbidden=[("smoker", "cough"), ("fever", "cough"), ("cancer", "cough")])
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        (
+            {"required": [("cancer", "cough")]},
+            "required edge cancer -> cough from a variable with a logistic table\n"
+            "  expected: such variables as children only: they are left out of the search",
+        ),
+        (
+            {"edge_log_prior": {("smoker", "cancer"): 1.0}},
+            "a prior of edge smoker -> cancer and a logistic table for 'cancer'\n"
+            "  expected: priors of edges that are searched for\n  try: say required or forbidden",
+        ),
+        (
+            {"max_parents": 2},
+            "3 parents of 'cancer', which has a logistic table\n  expected: at most max_parents = 2\n"
+            "  try: say which by required, or leave others out by forbidden",
+        ),
+        (
+            {"required": [("cough", "cancer")], "tiers": [["cancer"], ["cough"]]},
+            "required edge cough -> cancer against the tiers\n"
+            "  expected: a parent in the same tier as its child, or in an earlier one",
+        ),
+    ],
+)
+def test_rules_that_cannot_hold_for_a_variable_with_a_form(rules, message):
+    with pytest.raises(InputError) as caught:
+        parents_of("cancer", **rules)
+    assert str(caught.value) == message
+
+
 def test_required_edges_are_compelled():
     """Two variables score the same either way: an arrow is earned only by being required."""
     pair = SCHEMA.subset(["smoker", "cancer"])

@@ -85,7 +85,8 @@ class BayesNet(nn.Module):
 
         ``labels`` is whatever `Labels.of` takes. ``forms`` gives variables a table of few parameters
         ("logistic" or "ordinal"); such a variable is left out of the search and is the child of the
-        variables that ``required`` says, or else of all the others; ``ridge`` smooths its table.
+        variables that ``required`` says, or else of all others that ``forbidden`` and ``tiers``
+        allow; ``ridge`` smooths its table.
         Further options are those of `learn_structure`: score, edge_log_prior ...
         """
         recipe = dict(
