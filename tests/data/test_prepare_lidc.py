@@ -43,7 +43,7 @@ def made(tmp_path_factory):
     uids = [
         add_scan(folder, "LIDC-IDRI-0007", 0, [(1, 5), (2, 4), (1, 0)], Untidy(scout=True)),
         add_scan(folder, "LIDC-IDRI-0003", 1, [(3, 3)]),
-        add_scan(folder, "Doe^Jane^1950", 2, [(5, 2), (5, 2)]),
+        add_scan(folder, "Doe^Jane^1950", 2, [(5, 2), (5, 2)], Untidy(scout=True)),
         add_scan(folder, "Roe^John^1960", 3, [(5, 2), (5, 2)], Untidy(missing=(20,))),
     ]
     unread = write_series(folder / "dicom" / "more", phantom_scan(()), "LIDC-IDRI-0009", seed=9)

