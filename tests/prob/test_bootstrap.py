@@ -1,6 +1,10 @@
 """Bootstrap strengths against counts by hand, SciPy's interval, and a threshold found by trying all."""
 
+import os
+import signal
+import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -128,3 +132,54 @@ def test_wrong_numbers_and_options_are_refused():
         bootstrap(chain(), seed=-1)
     with pytest.raises(InputError, match="unknown variable 'x'"):
         bootstrap(chain(), required=[("x", "a")])
+
+
+INTERRUPTED = """
+import sys
+
+from radreason import Schema, Variable
+from radreason.prob.bootstrap import bootstrap
+
+if __name__ == "__main__":
+    sys.modules[bootstrap.__module__].POOL_SECONDS = 0.0
+    names = ("a", "b", "c")
+    schema = Schema(tuple(Variable(name, ("no", "yes")) for name in names))
+    columns = {name: [0, 1, 1, 0] * 50 for name in names}
+    try:
+        bootstrap(
+            columns, schema, 20_000, workers=2, progress=lambda done: print(done, flush=True)
+        )
+    except KeyboardInterrupt:
+        print("stopped")
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="interrupts a group of processes")
+@pytest.mark.parametrize(
+    "finished",
+    [
+        pytest.param(2, id="while workers start"),
+        pytest.param(5, id="while they work", marks=pytest.mark.slow),
+    ],
+)
+def test_an_interrupt_ends_the_workers_without_a_word(finished, tmp_path):
+    """Ctrl-C reaches the whole group of processes, as in a terminal."""
+    script = tmp_path / "script.py"
+    script.write_text(INTERRUPTED)
+    running = subprocess.Popen(
+        [sys.executable, str(script)], stdout=-1, stderr=-1, text=True, start_new_session=True
+    )
+    assert running.stdout is not None
+    while (line := running.stdout.readline()) and int(line) < finished:
+        pass
+    time.sleep(0.5)
+    os.killpg(running.pid, signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    assert (out.splitlines()[-1], err) == ("stopped", "")
+    for _ in range(50):
+        try:
+            os.killpg(running.pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.1)
+    pytest.fail("a process is left behind")

@@ -8,6 +8,8 @@ the strength of their edge (Friedman, Goldszmidt and Wyner 1999).
 from __future__ import annotations
 
 import math
+import signal
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context, resource_tracker
 from typing import Any
 
 import numpy as np
@@ -227,6 +229,7 @@ def _begin(task: _Task) -> None:
 
     global _task
     _task = task
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)
 
 
@@ -241,8 +244,32 @@ def _map(task: _Task, numbers: range, workers: int) -> Iterator[Iterator[Parents
     if workers <= 1:
         yield map(task, numbers)
         return
+    others = set(active_children())
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin, initargs=(task,))
     try:
-        yield pool.map(_work, numbers)
+        with _deaf_to_interrupts():
+            results = pool.map(_work, numbers)
+        yield results
+    except BaseException:
+        for process in set(active_children()) - others:
+            process.terminate()
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Start processes that Ctrl-C does not reach, not even while they import: it is for this one to end them.
+
+    They inherit that the signal is blocked. Here it waits, and is heard afterwards.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    resource_tracker.ensure_running()  # started later, it would unblock the signal again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
