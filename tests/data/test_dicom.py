@@ -269,6 +269,12 @@ def test_files_without_the_mark(tmp_path):
     assert np.array_equal(read_series(tmp_path).array, scan().array)
 
 
+def test_a_file_of_zeros_is_not_searched(tmp_path, monkeypatch):
+    (tmp_path / "broken.dcm").write_bytes(bytes(1 << 20))
+    monkeypatch.setattr("pydicom.dcmread", lambda *args, **options: pytest.fail("searched"))
+    assert find_series(tmp_path).strays == ((tmp_path / "broken.dcm", "not DICOM"),)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -26,6 +26,10 @@ CT_IMAGE = "1.2.840.10008.5.1.4.1.1.2"
 MULTIFRAME_CT = ("1.2.840.10008.5.1.4.1.1.2.1", "1.2.840.10008.5.1.4.1.1.2.2")
 
 _TAGS = ["SOPClassUID", "SeriesInstanceUID", "Modality", "ImageType", "PatientID"]
+_FIRST_GROUPS = (b"\x02\x00", b"\x08\x00", b"\x00\x02", b"\x00\x08")
+"""How a file without the mark "DICM" can begin, in either byte order. A file of zeros, as broken copies
+leave it, would otherwise be searched for minutes."""
+
 _LIBRARIES = ("pydicom", "highdicom", "openjpeg")
 _SILENT = logging.CRITICAL + 1
 
@@ -77,7 +81,10 @@ def read_header(path: Path, tags: list[str] | None = None) -> FileDataset | str:
     marked = False
     try:
         with quiet(), path.open("rb") as stream:
-            marked = stream.read(132)[128:] == b"DICM"
+            start = stream.read(132)
+            marked = start[128:] == b"DICM"
+            if not marked and start[:2] not in _FIRST_GROUPS:
+                return "not DICOM"
             stream.seek(0)
             header = pydicom.dcmread(stream, stop_before_pixels=True, specific_tags=tags, force=not marked)
             if not marked and not _text(header, "SOPClassUID").startswith("1.2.840.10008."):
