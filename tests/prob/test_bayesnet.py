@@ -80,6 +80,9 @@ def test_a_posterior_is_divided_by_the_prior_it_holds(net):
     told = net.posterior({"cough": belief}, reading="posterior", prior={"cough": prior})
     assert_close(told, net.posterior({"cough": belief / prior}))
     assert not torch.allclose(told["cancer"], net.posterior({"cough": belief})["cancer"])
+    for model in (net, Ensemble([net, net])):
+        with pytest.raises(InputError, match="a prior beside evidence that is read as likelihoods"):
+            model.posterior({"cough": belief}, prior={"cough": prior})
 
 
 def test_intervention_cuts_incoming_edges(net):
@@ -181,6 +184,21 @@ def test_samples_follow_the_joint():
         hits = np.logical_and.reduce([drawn[n] == s for n, s in zip(SCHEMA.names, state, strict=True)])
         p = joint(*state)
         assert abs(hits.mean() - p) < 4.5 * math.sqrt(p * (1 - p) / 20000)
+
+
+@pytest.mark.parametrize("n", [-1, True])
+def test_a_sample_is_of_a_whole_number_of_cases(net, n):
+    with pytest.raises(InputError, match=f"a sample of {n} cases"):
+        net.sample(n)
+    assert all(len(codes) == 0 for codes in net.sample(0).values())
+
+
+def test_a_state_dict_keeps_the_answers_of_a_compact_table_not_its_coefficients():
+    learned = BayesNet.learn(planted(), SCHEMA, forms={"cancer": "logistic"})
+    loaded = BayesNet(SCHEMA, PARENTS, TABLES)
+    loaded.load_state_dict(learned.state_dict())
+    assert_close(loaded.posterior({"cough": "much"}), learned.posterior({"cough": "much"}))
+    assert not loaded.compact
 
 
 def test_learning_finds_what_was_planted():

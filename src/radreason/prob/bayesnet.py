@@ -42,7 +42,9 @@ class BayesNet(nn.Module):
     """A discrete Bayesian network over the variables of a schema.
 
     Tables are buffers, so they move with the model they are part of and are saved with it, structure
-    included; gradients run through them to the evidence.
+    included; gradients run through them to the evidence. A state_dict holds every table in full, so
+    the network it is loaded into answers the same, but knows no coefficients (``compact`` is empty
+    where they were); `to_dict` keeps these.
 
     >>> from radreason import Schema, Variable
     >>> rain = Schema((Variable("rain", ("no", "yes")), Variable("wet", ("no", "yes"))))
@@ -208,6 +210,8 @@ class BayesNet(nn.Module):
 
     def sample(self, n: int, seed: int = 0) -> dict[str, Tensor]:
         """Draw cases: the position of a state per variable and case."""
+        if not isinstance(n, int) or isinstance(n, bool) or n < 0:
+            raise InputError(found=f"a sample of {n!r} cases", expected="a whole number, zero or more")
         generator = torch.Generator().manual_seed(seed)
         drawn: dict[int, Tensor] = {}
         tables = [t.detach().cpu().double() for t in self._tables()]
@@ -309,6 +313,12 @@ class BayesNet(nn.Module):
         prior: Mapping[str, Tensor] | None = None,
     ) -> tuple[Potentials, Float[Tensor, "B K"]]:
         packed = pack(self.schema, evidence, like=self.table_0)
+        if reading == "likelihood" and prior is not None:
+            raise InputError(
+                found="a prior beside evidence that is read as likelihoods",
+                expected="a prior only where the evidence already holds one",
+                hint="reading='posterior'",
+            )
         if reading == "posterior":
             before = pack(self.schema, prior, like=packed) if prior is not None else self._prior(packed)
             told = torch.cat(
