@@ -129,8 +129,18 @@ def test_a_child_of_eight_soft_parents():
     [
         (
             {"pseudocount": -1.0},
-            "pseudocount -1.0\n  expected: a finite number, zero or more\n"
+            "pseudocount -1.0\n  expected: a number from zero to 1e+12\n"
             "  try: 1 to keep every state possible, 0 for the plain maximum of the likelihood",
+        ),
+        (
+            {"pseudocount": 1e308},
+            "pseudocount 1e+308\n  expected: a number from zero to 1e+12\n"
+            "  try: 1 to keep every state possible, 0 for the plain maximum of the likelihood",
+        ),
+        (
+            {"weights": [1.5e308] * 5},
+            "weights whose sum is no finite number\n"
+            "  expected: weights that add up to the number of cases they stand for",
         ),
         (
             {"forms": {"v1": "ordinal"}},

@@ -24,6 +24,9 @@ Table = Tensor | Compact
 LARGEST_TABLE = 2**27
 """Entries of the largest table that is attempted: 1 GB in double precision."""
 
+MOST_PSEUDOCOUNT = 1e12
+"""More than any data can say; sums of it over a table stay exact enough, and finite."""
+
 CASES_AT_ONCE = 4096
 """Bounds the memory of the products over half a family's states."""
 
@@ -79,10 +82,10 @@ class TableMaker:
                 expected=f"one entry for each of {len(schema)}",
             )
         topological_order(parents, schema.names)
-        if not (math.isfinite(pseudocount) and pseudocount >= 0):
+        if not 0 <= pseudocount <= MOST_PSEUDOCOUNT:
             raise InputError(
                 found=f"pseudocount {pseudocount!r}",
-                expected="a finite number, zero or more",
+                expected=f"a number from zero to {MOST_PSEUDOCOUNT:g}",
                 hint="1 to keep every state possible, 0 for the plain maximum of the likelihood",
             )
         for name, form in forms.items():

@@ -172,7 +172,7 @@ def _weights(weights: Any, n_cases: int) -> Float64[np.ndarray, " _"]:
         raise InputError(
             found=f"weight {array[bad[0]]} of case {bad[0]}", expected="a finite number, zero or more"
         )
-    if not array.sum() > 0:
+    if not array.any():
         raise InputError(found="weights that are all zero", expected="at least one case that counts")
     return array
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from radreason.errors import InputError
 from radreason.prob import em
 from radreason.prob.families import Table, TableMaker, expected_counts
@@ -47,6 +49,12 @@ def fit_tables(
             expected="a schema beside them, or Labels, which have one",
         )
     labels = Labels.of(labels, labels.schema if schema is None else schema, weights)
+    with np.errstate(over="ignore"):
+        if not np.isfinite(labels.weights.sum()):
+            raise InputError(
+                found="weights whose sum is no finite number",
+                expected="weights that add up to the number of cases they stand for",
+            )
     maker = TableMaker.of(labels.schema, parents, pseudocount, forms or {}, ridge)
     if labels.missing.any():
         found = em.fit(labels, parents, maker)
