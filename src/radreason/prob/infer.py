@@ -24,7 +24,7 @@ from torch import Tensor
 
 from radreason.errors import InputError
 from radreason.prob.plan import DENSE_BUCKET, Bucket, Plan
-from radreason.prob.tape import Tape, tape
+from radreason.prob.tape import Tape, lift, tape
 
 
 class Potentials:
@@ -162,23 +162,11 @@ def _potential(plan: Plan, bucket: Bucket, tables: Sequence[Tensor]) -> Tensor |
     """Multiply the tables of a bucket, with one axis per variable of the bucket."""
     if not bucket.families:
         return None
-    factors = [_lift(tables[c], plan.family(c), bucket.axes) for c in bucket.families]
+    factors = [lift(tables[c], plan.family(c), bucket.axes) for c in bucket.families]
     product = factors[0]
     for factor in factors[1:]:
         product = product * factor
     return product.expand([plan.sizes[v] for v in bucket.axes]).contiguous()
-
-
-def _lift(factor: Tensor, scope: tuple[int, ...], axes: tuple[int, ...]) -> Tensor:
-    """Put the leading axes of a factor where ``axes`` has them, of length one where it has none.
-
-    Axes after the scope, such as the batch, stay at the end.
-    """
-    rest = list(range(len(scope), factor.ndim))
-    order = sorted(range(len(scope)), key=lambda i: axes.index(scope[i]))
-    factor = factor.permute(*order, *rest)
-    where = iter(factor.shape)
-    return factor.reshape([next(where) if v in scope else 1 for v in axes] + [factor.shape[i] for i in rest])
 
 
 def _numbers_are_out_of_sight() -> bool:
@@ -340,14 +328,12 @@ class _Step:
 
     def _evidence(self, scaled: Sequence[Tensor]) -> list[Tensor]:
         """Evidence on the summed variables, each on its own axis of the summed ones."""
-        return [_lift(scaled[v], (v,), self.bucket.summed) for v in self.bucket.summed]
+        return [lift(scaled[v], (v,), self.bucket.summed) for v in self.bucket.summed]
 
     def _factors(self, scaled: Sequence[Tensor], messages: Sequence[Tensor]) -> list[Tensor]:
         (variable,) = self.bucket.summed
         incoming = [(self.plan.buckets[s].scope, messages[s]) for s in self.bucket.sources]
-        return [
-            _lift(m, scope, self.bucket.axes) for scope, m in [((variable,), scaled[variable]), *incoming]
-        ]
+        return [lift(m, scope, self.bucket.axes) for scope, m in [((variable,), scaled[variable]), *incoming]]
 
     def collect(self, scaled: Sequence[Tensor], messages: Sequence[Tensor]) -> Tensor:
         """Multiply the factors and sum the bucket's variables out."""
@@ -404,7 +390,7 @@ def _by_each(by_product: Tensor, factors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _lower(slope: Tensor, scope: tuple[int, ...], axes: tuple[int, ...]) -> Tensor:
-    """Undo `_lift`: only the axes of the scope, in its order, and the batch."""
+    """Undo `lift`: only the axes of the scope, in its order, and the batch."""
     absent = [i for i, v in enumerate(axes) if v not in scope]
     slope = slope.permute(*absent, *(axes.index(v) for v in scope), -1)
     return slope.reshape(slope.shape[len(absent) :])
@@ -441,9 +427,9 @@ def _eliminate(
     total = log_evidence.new_zeros(len(log_evidence))
     log_tables = [_log(table.to(log_evidence)) for table in potentials.tables]  # their product may underflow
     for bucket in plan.buckets:
-        terms = [_lift(split[v], (v,), bucket.axes) for v in bucket.summed]
-        terms += [_lift(messages[s], plan.buckets[s].scope, bucket.axes) for s in bucket.sources]
-        terms += [_lift(log_tables[c], plan.family(c), bucket.axes).unsqueeze(-1) for c in bucket.families]
+        terms = [lift(split[v], (v,), bucket.axes) for v in bucket.summed]
+        terms += [lift(messages[s], plan.buckets[s].scope, bucket.axes) for s in bucket.sources]
+        terms += [lift(log_tables[c], plan.family(c), bucket.axes).unsqueeze(-1) for c in bucket.families]
         joint = terms[0]
         for term in terms[1:]:
             joint = joint + term

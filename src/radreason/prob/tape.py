@@ -15,7 +15,9 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from jaxtyping import Float, Int
+from torch import Tensor
 
 from radreason.prob.plan import Plan
 
@@ -71,8 +73,8 @@ def tape(plan: Plan) -> Tape:
             if scope == bucket.summed:
                 own = join(own, rows)
                 continue
-            rows = rows.reshape([plan.sizes[v] for v in scope])
-            rows = np.broadcast_to(_lift(rows, scope, bucket.axes), shape)
+            message = torch.from_numpy(rows).reshape([plan.sizes[v] for v in scope])
+            rows = np.broadcast_to(lift(message, scope, bucket.axes).numpy(), shape)
             wide = rows if wide is None else join(wide, rows)
         x = operand(np.broadcast_to(own, shape))
         kind, y = (SUM1, 0) if wide is None else (SUM2, operand(wide))
@@ -94,8 +96,13 @@ def tape(plan: Plan) -> Tape:
     )
 
 
-def _lift(rows: np.ndarray, scope: tuple[int, ...], axes: tuple[int, ...]) -> np.ndarray:
-    """Put the axes of a message where the bucket has them, of length one where it has none."""
+def lift(factor: Tensor, scope: tuple[int, ...], axes: tuple[int, ...]) -> Tensor:
+    """Put the leading axes of a factor where ``axes`` has them, of length one where it has none.
+
+    Axes after the scope, such as the batch, stay at the end.
+    """
+    rest = list(range(len(scope), factor.ndim))
     order = sorted(range(len(scope)), key=lambda i: axes.index(scope[i]))
-    rows = rows.transpose(order)
-    return rows.reshape([rows.shape[order.index(scope.index(v))] if v in scope else 1 for v in axes])
+    factor = factor.permute(*order, *rest)
+    where = iter(factor.shape)
+    return factor.reshape([next(where) if v in scope else 1 for v in axes] + [factor.shape[i] for i in rest])
