@@ -144,6 +144,9 @@ def test_edges_are_required_and_forbidden_and_ordered_in_tiers(run, tmp_path):
         for parent, child in edges("--tier", "cough,fever", "--tier", "flu,season")
     )
     assert edges("--max-parents", 0) == set()
+    assert edges("--score", "bdeu", "--ess", "10") == edges("--score", "bdeu")
+    assert len(edges("--score", "bdeu", "--ess", "1e6")) > len(edges("--score", "bdeu", "--ess", "1e-9"))
+    assert json.loads((tmp_path / "n" / "network.json").read_text())["recipe"]["ess"] == 1e-9
     assert {name for edge in edges("--columns", "flu,fever") for name in edge} == {"flu", "fever"}
 
 
@@ -208,6 +211,10 @@ def test_bad_questions_are_answered_not_traced(refused, folder, tmp_path):
         "learn", TABLE, "--require", "cold->flu", "--out", tmp_path / "n", "--resamples", 0
     )
     assert "resamples" in refused("learn", TABLE, "--out", tmp_path / "n", "--resamples", -1)
+    assert "--ess 5 with --score bic" in refused("learn", TABLE, "--out", tmp_path / "n", "--ess", 5)
+    assert "ess = 0.0" in refused(
+        "learn", TABLE, "--out", tmp_path / "n", "--score", "bdeu", "--ess", 0, "--resamples", 0
+    )
     assert "workers" in refused("learn", TABLE, "--out", tmp_path / "n", "--workers", 0)
 
 

@@ -34,6 +34,7 @@ def learn(
     columns: str | None = None,
     disease: str | None = None,
     score: Literal["bic", "aic", "bdeu"] = "bic",
+    ess: float | None = None,
     max_parents: int | None = None,
     require: list[str] | None = None,
     forbid: list[str] | None = None,
@@ -66,6 +67,8 @@ def learn(
         The variable to diagnose.
     score
         What makes a structure good.
+    ess
+        Equivalent sample size of bdeu: how many cases its prior is worth; 10 if not given.
     max_parents
         Most parents that a variable may have.
     require
@@ -97,8 +100,14 @@ def learn(
         raise InputError(
             found=f"--resamples {resamples} --workers {workers}", expected="0 or more; 1 or more"
         )
+    if ess is not None and score != "bdeu":
+        raise InputError(
+            found=f"--ess {ess:g} with --score {score}",
+            expected="--ess only with --score bdeu, which has a prior",
+        )
     search: dict[str, Any] = {
         "score": score,
+        **({} if ess is None else {"ess": ess}),
         "max_parents": max_parents,
         "required": assignments.read_edges(require or []),
         "forbidden": assignments.read_edges(forbid or []),
