@@ -30,7 +30,7 @@ def test_phantoms_without_any_download(tmp_path, capsys):
     out = tmp_path / "phantoms"
     assert main(["prepare", "phantom-ct", "--out", str(out), *SMALL, "--planted", "margin,texture"]) == 0
     shown = capsys.readouterr().out
-    assert "24 cases" in shown
+    assert "24 phantoms" in shown
     assert "phantoms are drawings" in shown
     dataset = Dataset.open(out)
     assert dataset.kind == "phantom-ct"

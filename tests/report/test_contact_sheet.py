@@ -1,13 +1,18 @@
 """Contact sheets: which cases, which planes, which words; and that the picture holds what it should."""
 
+import io
+
 import numpy as np
 import pytest
 from matplotlib.image import imread
+from rich.console import Console
 
 from radreason import Schema, Variable
 from radreason.data.case import Case
+from radreason.data.dataset import Dataset
 from radreason.data.dataset_writer import DatasetWriter
-from radreason.report.contact_sheet import choose, describe, draw_contact_sheet, planes
+from radreason.report.contact_sheet import _title, choose, describe, draw_contact_sheet, planes
+from radreason.report.dataset_text import summary
 
 GRADES = ("1", "2", "3")
 SCHEMA = Schema((Variable("margin", GRADES), Variable("malignancy", GRADES)), "malignancy")
@@ -74,6 +79,14 @@ def test_the_picture_shows_bright_nodules_and_their_outlines(tmp_path, kind, mas
     assert (orange.sum() > 100) == masks
     if kind != "cxr":
         assert grey.mean() > 0.05  # lung is dark grey in its window
+
+
+def test_phantoms_are_never_called_patients(tmp_path):
+    texts = [_title(dataset(tmp_path / kind, 2, kind), 2) for kind in ("phantom-ct", "ct")]
+    assert texts == ["PHANTOMS, not images of patients: 2 of 2", "CT: 2 of 2 cases of 2 patients"]
+    shown = io.StringIO()
+    Console(file=shown, width=200).print(summary(Dataset.open(tmp_path / "phantom-ct"), verified=False))
+    assert "2 phantoms after nodules of 2 patients in 1 scan" in shown.getvalue()
 
 
 def test_the_same_picture_every_time(tmp_path):

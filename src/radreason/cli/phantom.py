@@ -103,6 +103,8 @@ def phantom_ct(
         dealt = _deal_out(dataset, RunOptions(folds, repeats, seed))
     found = {
         "folder": str(out),
+        "kind": dataset.kind,
+        "source": dataset.source,
         "cases": len(dataset),
         "counts": dict(dataset.counts),
         "excluded": [dict(entry) for entry in dataset.excluded],
@@ -112,6 +114,6 @@ def phantom_ct(
         "seconds": round(time.perf_counter() - started, 2),
     }
     if json:
-        print_json(found | {"kind": dataset.kind, "source": dataset.source})
+        print_json(found)
     else:
         console().print(dataset_text.outcome(found))

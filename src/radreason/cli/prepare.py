@@ -200,6 +200,7 @@ def _prepare(plan: Plan, cut: Cut, run: RunOptions, out: Path | None) -> None:
             folds = _deal_out(outcome.dataset, run)
     found = {
         "folder": None if out is None else str(out),
+        "kind": plan.kind,
         "cases": outcome.cases,
         "counts": dict(outcome.dataset.counts) if outcome.dataset else None,
         "excluded": [{"case": case, "reason": reason} for case, reason in outcome.excluded],

@@ -15,6 +15,7 @@ from jaxtyping import Shaped
 
 from radreason.data.case import Case
 from radreason.data.dataset import Dataset
+from radreason.errors import InputError, unknown
 from radreason.schema import Schema
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 LUNG_WINDOW_HU = (-1350.0, 150.0)
 """From black to white: the window in which lungs are read."""
 
+ENDINGS = (".png", ".pdf", ".svg")
 COLUMNS = 4
 OUTLINE = "#ff9d3a"
 LINE, LINES = 78, 2
@@ -35,6 +37,9 @@ def draw_contact_sheet(dataset: Dataset, path: Path | str, n_cases: int = 24, se
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
+    path = Path(path)
+    if path.suffix.lower() not in ENDINGS:
+        raise unknown(f"ending of {path}:", path.suffix, ENDINGS)
     rows = choose(dataset, n_cases, seed)
     lines = -(-len(rows) // COLUMNS)
     width, height = COLUMNS * _TILE_IN[0], lines * _TILE_IN[1] + 0.7
@@ -52,7 +57,13 @@ def draw_contact_sheet(dataset: Dataset, path: Path | str, n_cases: int = 24, se
         _draw_planes(axes, patches[place], None if masks is None else masks[place], dataset.kind)
         text = "\n".join(describe(dataset.cases[row], dataset.schema))
         figure.text(left, bottom - 0.04 / height, text, va="top", fontsize=6.2, linespacing=1.25)
-    figure.savefig(path, metadata={"Software": None})
+    try:
+        figure.savefig(path, metadata={"Software": None} if path.suffix.lower() == ".png" else None)
+    except OSError as error:
+        raise InputError(
+            found=f"{path}: cannot be written: {error.strerror}",
+            expected="a place where files may be written",
+        ) from None
     return rows
 
 
@@ -144,7 +155,9 @@ def _state(case: Case, disease: str | None) -> int:
 
 def _title(dataset: Dataset, n_shown: int) -> str:
     n_patients = dataset.counts.get("patients", 0)
-    kind = {"ct": "CT", "phantom-ct": "CT PHANTOMS, not images of patients"}.get(dataset.kind, dataset.kind)
+    if "phantom" in dataset.kind:
+        return f"PHANTOMS, not images of patients: {n_shown} of {len(dataset):,}"
+    kind = {"ct": "CT"}.get(dataset.kind, dataset.kind)
     return f"{kind}: {n_shown} of {len(dataset):,} cases of {n_patients:,} patients"
 
 

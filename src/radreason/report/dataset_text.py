@@ -24,10 +24,7 @@ def outcome(found: Mapping[str, Any]) -> RenderableType:
     if counts is None:
         head = f"Checked, nothing written: {_many(found['cases'], 'case')} would be prepared."
     else:
-        head = (
-            f"Wrote {found['folder']}: {_many(counts['cases'], 'case')} of "
-            f"{_many(counts['patients'], 'patient')} in {_many(counts['scans'], 'scan')}."
-        )
+        head = f"Wrote {found['folder']}: {_counted(counts, found['kind'])}."
     return Group(
         Text(head),
         *(Text(f"  {line}") for line in found["folds"]),
@@ -42,8 +39,7 @@ def summary(dataset: Dataset, *, verified: bool) -> RenderableType:
     edge = " x ".join(map(str, dataset.core))
     lines = [
         f"{dataset.kind}: {dataset.source}",
-        f"{_many(counts['cases'], 'case')} of {_many(counts['patients'], 'patient')} in "
-        f"{_many(counts['scans'], 'scan')}, patches of {edge} and a margin of {dataset.margin}"
+        f"{_counted(counts, dataset.kind)}, patches of {edge} and a margin of {dataset.margin}"
         + (", with masks" if dataset.masks is not None else ""),
         f"{dataset.fingerprint}" + (", every byte as written" if verified else ""),
     ]
@@ -98,6 +94,13 @@ def _states(dataset: Dataset) -> Table:
         name = f"{variable.name} *" if variable.name == dataset.schema.disease else variable.name
         table.add_row(name, cells, f"{dataset.counts['missing'][variable.name]:,}")
     return table
+
+
+def _counted(counts: Mapping[str, Any], kind: str) -> str:
+    patients, scans = _many(counts["patients"], "patient"), _many(counts["scans"], "scan")
+    if "phantom" in kind:
+        return f"{_many(counts['cases'], 'phantom')} after nodules of {patients} in {scans}"
+    return f"{_many(counts['cases'], 'case')} of {patients} in {scans}"
 
 
 def _number(value: float) -> str:
