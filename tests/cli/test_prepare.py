@@ -41,15 +41,13 @@ def run(capsys):
 
 @pytest.fixture
 def tables(tmp_path):
-    """Twelve cases of six patients in two scans; the thirteenth lies outside."""
-    for name in ("one", "two"):
-        write_image(tmp_path / f"{name}.nii.gz", phantom_scan([BALL], (20, 40, 40)))
+    """Twelve cases of six patients, a scan each; the thirteenth, of a seventh, lies outside."""
+    for patient in range(7):
+        write_image(tmp_path / f"{patient}.nii.gz", phantom_scan([BALL], (20, 40, 40)))
     rows = ["case,patient,image,x,y,z,position,age"]
     said = ["case,reader,margin,malignancy"]
     for n in range(13):
-        rows.append(
-            f"c{n},p{n // 2},{('one', 'two')[n % 2]}.nii.gz,3,-4,{5 + 900 * (n == 12)},LPS mm,{50 + n}"
-        )
+        rows.append(f"c{n},p{n // 2},{n // 2}.nii.gz,3,-4,{5 + 900 * (n == 12)},LPS mm,{50 + n}")
         said += [f"c{n},{reader},{1 + (n + reader) % 3},{1 + n % 3}" for reader in range(2)]
     (tmp_path / "cases.csv").write_text("\n".join(rows))
     (tmp_path / "readings.csv").write_text("\n".join(said))
@@ -65,7 +63,7 @@ def prepare_ct(folder, *more):
 
 def test_from_tables_to_a_dataset_with_folds(run, tables):
     said = run(*prepare_ct(tables, "--out", tables / "set"))
-    assert "12 cases of 6 patients in 2 scans" in said
+    assert "12 cases of 6 patients in 6 scans" in said
     assert "Left out: 1" in said
     assert "c12" in said
     assert "columns left out: age" in said
@@ -80,7 +78,7 @@ def test_programs_are_answered_in_json(run, tables):
     found = json.loads(run(*prepare_ct(tables, "--out", tables / "set", "--keep", "age", "--json")))
     assert found["cases"] == found["counts"]["cases"] == 12
     assert [entry["case"] for entry in found["excluded"]] == ["c12"]
-    assert Dataset.open(tables / "set").cases[3].extra["age"] == "56"  # scan by scan: 0, 2, 4, 6
+    assert Dataset.open(tables / "set").cases[3].extra["age"] == "53"
     again = json.loads(run(*prepare_ct(tables, "--out", tables / "set", "--keep", "age", "--json")))
     assert again["fingerprint"] == found["fingerprint"]
     shown = json.loads(run("data", "show", tables / "set", "--json"))

@@ -175,6 +175,16 @@ def cut(name):
     return spoiler
 
 
+def replace(name, old, new):
+    def spoiler(folder):
+        content = (folder / "cases.jsonl").read_bytes()
+        assert old in content
+        (folder / "cases.jsonl").write_bytes(content.replace(old, new))
+
+    spoiler.__name__ = name
+    return spoiler
+
+
 SPOILERS = [
     *(overwrite(name, b"") for name in ("dataset.json", "cases.jsonl", "patches.npy", "masks.npy")),
     *(overwrite(name, b"\x93NUMPY\x01\0\xff\xff") for name in ("patches.npy", "masks.npy")),
@@ -193,6 +203,17 @@ SPOILERS = [
     spoil("files", lambda d: d.update(files=None)),
     spoil("excluded", lambda d: d.update(excluded=4)),
     spoil("kind", lambda d: d.update(kind=4)),
+    spoil("margin below nothing", lambda d: d["patch"].update(margin=-1)),
+    spoil("margin of everything", lambda d: d["patch"].update(margin=4)),
+    spoil("no patients", lambda d: d["counts"].pop("patients")),
+    spoil("no states", lambda d: d["counts"]["states"].pop("margin")),
+    spoil("no digests", lambda d: d["files"].update({"patches.npy": 5})),
+    spoil("another file", lambda d: d["files"].update({"../masks.npy": d["files"]["masks.npy"]})),
+    replace("shares of three", b"[0.25, 0.75]", b"[2.25, 0.75]"),
+    replace("one share", b"[0.25, 0.75]", b"[1.0]"),
+    replace("unknown state", b'"sharp"', b'"blunt"'),
+    replace("unknown variable", b'"margin": [', b'"texture": ['),
+    replace("the same case twice", b'"case 1"', b'"case 0"'),
 ]
 
 

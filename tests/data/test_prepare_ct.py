@@ -148,6 +148,30 @@ def test_what_the_settings_leave_out_is_listed(folder):
     assert outcome.dataset.schema["malignancy"].states == ("benign", "malignant")
 
 
+def test_a_series_in_several_images_is_cut_from_each(folder):
+    """As collections of cut-out nodules have it: the mask of one lies outside of the image of another."""
+    other = Ball((209.3, -6.2, 4.1), 8.0)
+    moved = scan().affine + np.array([[0, 0, 0, 200]] + [[0] * 4] * 3)
+    write_image(folder / "other.nii.gz", Volume(scan(ball=BALL).array, moved))
+    write_image(folder / "other-mask.nii.gz", mask_of(Volume(scan().array, moved), other))
+    first = rows_of(folder)[3] | {"series_uid": "1.2.3"}
+    second = first | {"case": "other", "image": "other.nii.gz", "mask": "other-mask.nii.gz"}
+    outcome = run(folder, [first, second])
+    assert not outcome.excluded
+    assert [(case.id, case.scan) for case in outcome.dataset.cases] == [("mask", "1.2.3"), ("other", "1.2.3")]
+    assert outcome.dataset.cases[1].centre_mm == pytest.approx(other.centre_mm, abs=0.5)
+    assert outcome.dataset.counts["scans"] == 1
+
+
+@pytest.mark.parametrize("uids", [("", ""), ("1.2.3", ""), ("1.2.3", "1.2.3")])
+def test_a_scan_has_one_patient(folder, uids):
+    mine, _, _, yours, _ = rows_of(folder)
+    rows = [mine | {"series_uid": uids[0]}, yours | {"patient": "p7", "series_uid": uids[1]}]
+    outcome = run(folder, rows)
+    assert [case.patient for case in outcome.dataset.cases] == ["p1"]
+    assert outcome.excluded == (("mask", "line 3: the scan is that of another patient in line 2"),)
+
+
 BAD = {
     "far": ({"x": 500, "y": 0, "z": 0, "position": "LPS mm"}, "outside of the scan"),
     "no image": ({"image": "none.nii"}, "no such image"),

@@ -68,15 +68,22 @@ class Dataset:
                 "kind": str(kind),
                 "source": str(source),
                 "settings": dict(settings),
-                "counts": {"cases": int(n_cases)} as counts,
+                "counts": {"cases": int(n_cases), "patients": int(), "scans": int()} as counts,
                 "fingerprint": str(fingerprint),
                 "patch": {"margin": int(margin), "shape": [*shape]},
                 "excluded": [*excluded],
                 "notes": [*notes],
                 "files": dict(files),
-                "schema": dict(schema),
-            } if all(map(_is_exclusion, excluded)) and all(isinstance(note, str) for note in notes):
-                pass
+                "schema": dict(described),
+            } if (
+                all(map(_is_exclusion, excluded))
+                and all(isinstance(note, str) for note in notes)
+                and all(isinstance(n, int) and n > 2 * max(margin, 0) for n in shape)
+                and margin >= 0
+                and {CASES, PATCHES} <= set(files) <= {CASES, PATCHES, MASKS}
+                and all(isinstance(written, dict) for written in files.values())
+            ):
+                schema = Schema.from_dict(described, str(folder / DATASET))
             case _:
                 raise InputError(
                     found=f"{folder / DATASET}: an entry is missing or of the wrong kind", expected=_WHAT
@@ -88,13 +95,19 @@ class Dataset:
                 expected=f"{n_cases:,}, as {DATASET} says",
                 hint="prepare the dataset again",
             )
+        for case in cases:
+            case.check(schema)
+        if len({case.id for case in cases}) < n_cases:
+            raise InputError(found=f"{folder / CASES}: two cases of one name", expected=_WHAT)
+        if not _are_counted(schema, counts):
+            raise InputError(found=f"{folder / DATASET}: counts of other variables", expected=_WHAT)
         masks = _map(folder / MASKS, np.dtype("u1"), (n_cases, *shape)) if MASKS in files else None
         patches = _map(folder / PATCHES, np.dtype("<i2"), (n_cases, *shape))
         return cls(
             folder,
             kind,
             source,
-            Schema.from_dict(schema, str(folder / DATASET)),
+            schema,
             settings,
             counts,
             tuple(excluded),
@@ -209,6 +222,16 @@ def _is_exclusion(entry: object) -> bool:
     match entry:
         case {"case": str(), "reason": str()}:
             return True
+    return False
+
+
+def _are_counted(schema: Schema, counts: Mapping[str, Any]) -> bool:
+    match counts:
+        case {"states": dict(states), "missing": dict(missing)}:
+            return all(
+                isinstance(states.get(name), dict) and isinstance(missing.get(name), int)
+                for name in schema.names
+            )
     return False
 
 

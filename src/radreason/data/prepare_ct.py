@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -69,13 +69,15 @@ def plan_ct(
         *((name, "has readings, but no row in the table of cases") for name in said if name not in listed),
     ]
     excluded: list[tuple[str, str]] = []
-    scans: dict[str, tuple[ScanFiles, list[Lesion]]] = {}
+    scans: dict[tuple[str, ScanFiles], list[Lesion]] = defaultdict(list)
+    first_row: dict[str | ScanFiles, Row] = {}
     files_of = _finder(dicom)
     for row in table.rows:
         if row.case in wrong:
             continue
         try:
             name, files = files_of(row)
+            _refuse_two_patients(row, [first_row.setdefault(key, row) for key in (name, files)])
             case = _case(row, name, said.get(row.case, []), graded, consensus, keep)
         except _Unmatched as reason:
             refused.append((row.case, f"line {row.line}: {reason}"))
@@ -83,7 +85,7 @@ def plan_ct(
         if isinstance(case, str):
             excluded.append((row.case, case))
             continue
-        scans.setdefault(name, (files, []))[1].append(Lesion(case, _place(row)))
+        scans[name, files].append(Lesion(case, _place(row)))
     settings = {
         "consensus": consensus.to_dict(),
         "cases_sha256": _digest(cases),
@@ -94,7 +96,7 @@ def plan_ct(
         f"{cases.name}" + (f" and {readings.name}" if readings else ""),
         consensus.schema(graded),
         settings,
-        tuple(Job(name, files, Listed(tuple(lesions))) for name, (files, lesions) in scans.items()),
+        tuple(_jobs(scans)),
         tuple(excluded),
         tuple(refused),
         (*table.notes, *read.notes),
@@ -103,6 +105,22 @@ def plan_ct(
 
 class _Unmatched(Exception):  # noqa: N818
     """Why a row cannot be matched with a scan or with readings."""
+
+
+def _jobs(scans: Mapping[tuple[str, ScanFiles], Sequence[Lesion]]) -> Iterator[Job]:
+    """Make a job of every image, for a series may have been cut into several."""
+    images = Counter[str]()
+    for (name, files), lesions in scans.items():
+        images[name] += 1
+        number = f", image {images[name]}" if images[name] > 1 else ""
+        yield Job(f"{name}{number}", files, Listed(tuple(lesions)))
+
+
+def _refuse_two_patients(row: Row, others: Sequence[Row]) -> None:
+    """Refuse a scan that is said to be of two people: they might be trained on and tested on."""
+    for other in others:
+        if other.patient != row.patient:
+            raise _Unmatched(f"the scan is that of another patient in line {other.line}")
 
 
 def _place(row: Row) -> MaskFile | Position:
