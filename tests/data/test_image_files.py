@@ -57,6 +57,20 @@ def test_values_are_rescaled_as_the_file_says(tmp_path):
     assert read_image(tmp_path / "scan.nii").array == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("dtype", ["<f4", ">f4", "<f8"])
+@pytest.mark.parametrize("ending", [".nii", ".nii.gz"])
+def test_a_voxel_without_a_number_is_none_and_not_water(tmp_path, dtype, ending):
+    array = np.random.default_rng(0).normal(-800, 50, (70, 60, 80)).astype(dtype)  # more than one piece
+    array[1, 2, 3], array[69, 59, 79], array[5, 5, 5] = np.nan, np.nan, np.inf
+    header = nibabel.Nifti1Header(endianness=dtype[0])
+    header.set_data_dtype(dtype)
+    nibabel.save(nibabel.Nifti1Image(array, np.eye(4), header), tmp_path / f"scan{ending}")
+    read = read_image(tmp_path / f"scan{ending}").array.transpose()
+    assert np.argwhere(np.isnan(read)).tolist() == [[1, 2, 3], [5, 5, 5], [69, 59, 79]]
+    rest = np.isfinite(array)
+    assert np.array_equal(read[rest], array[rest])
+
+
 def test_a_file_without_orientation_says_so(tmp_path):
     image = nibabel.Nifti1Image(np.zeros((2, 3, 4), np.int16), None)
     image.header["pixdim"][1:4] = (0.7, 0.7, 2.0)

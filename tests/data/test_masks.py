@@ -276,3 +276,12 @@ def test_dicom_of_another_kind(tmp_path):
     write_series(tmp_path, phantom_scan([], (2, 8, 8)))
     with pytest.raises(InputError, match="DICOM of modality CT"):
         read_mask(tmp_path / "PHANTOM-1-0-000.dcm")
+
+
+@pytest.mark.parametrize("nothing", [0.0, np.nan, np.inf])
+@pytest.mark.parametrize("ending", [".nii.gz", ".mha"])
+def test_what_is_no_number_is_not_in_a_mask(tmp_path, nothing, ending):
+    array = np.full((4, 5, 6), nothing, np.float32)
+    array[1, 2, 3] = 1
+    write_image(tmp_path / f"mask{ending}", Volume(array, np.eye(4)))
+    assert np.argwhere(read_mask(tmp_path / f"mask{ending}").array).tolist() == [[1, 2, 3]]

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.image import imread
 from rich.console import Console
 
-from radreason import Schema, Variable
+from radreason import InputError, Schema, Variable
 from radreason.data.case import Case
 from radreason.data.dataset import Dataset
 from radreason.data.dataset_writer import DatasetWriter
@@ -100,3 +100,14 @@ def test_radiographs_are_flat(tmp_path):
     data = dataset(tmp_path / "set", 3, "cxr", (12, 14))
     draw_contact_sheet(data, tmp_path / "sheet.png")
     assert imread(tmp_path / "sheet.png").shape[1] > 100
+
+
+def test_a_picture_that_cannot_be_written_is_refused(tmp_path):
+    data = dataset(tmp_path / "set", 3)
+    with pytest.raises(InputError, match=r"unknown ending of .*: '\.xyz'"):
+        draw_contact_sheet(data, tmp_path / "sheet.xyz", 3)
+    with pytest.raises(InputError, match="cannot be written: No such file"):
+        draw_contact_sheet(data, tmp_path / "none" / "sheet.png", 3)
+    for ending in (".pdf", ".svg"):
+        draw_contact_sheet(data, tmp_path / f"sheet{ending}", 3)
+        assert (tmp_path / f"sheet{ending}").stat().st_size > 1000

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from jaxtyping import Int64
 
 from radreason.data.volume import Volume
 from radreason.errors import InputError, unknown
@@ -26,6 +27,10 @@ READERS = {
 """What reads a file, by the end of its name: what is inside has no say in it."""
 
 MAX_VOXELS = 1 << 31
+
+_FLOATS = ("16", "64")
+_HEADER_BYTES = (348, 540)
+"""How NIfTI says that voxels are floats, and how its headers begin: with their own length."""
 
 _WHAT = "one three-dimensional image in one channel, as NIfTI, MetaImage or NRRD"
 
@@ -52,12 +57,13 @@ def read_image(path: Path | str) -> Volume:
     try:
         reader.ReadImageInformation()
         _refuse_other_shapes(path, reader)
-        if ending.startswith(".nii"):
-            _refuse_a_part(path, reader)
+        no_number = _without_number(path, reader) if ending.startswith(".nii") else None
         image = reader.Execute()
     except RuntimeError as error:
         raise InputError(found=f"{path}: cannot be read: {_reason(error)}", expected=_WHAT) from None
     array = SimpleITK.GetArrayFromImage(image)
+    if no_number is not None and len(no_number):
+        array.flat[no_number] = np.nan
     return Volume(array.reshape(array.shape[-3:]), _affine_of(image), _notes(path, reader))
 
 
@@ -97,14 +103,25 @@ def _refuse_other_shapes(path: Path, reader: SimpleITK.ImageFileReader) -> None:
         )
 
 
-def _refuse_a_part(path: Path, reader: SimpleITK.ImageFileReader) -> None:
-    """Refuse a NIfTI file that ends early or is damaged inside: ITK would read it without a word."""
+def _without_number(path: Path, reader: SimpleITK.ImageFileReader) -> Int64[np.ndarray, " n"]:
+    """Find the voxels of a NIfTI file that are NaN or infinite, which ITK would read as 0: as water.
+
+    A file that ends early or is damaged inside is refused: ITK would read that without a word, too.
+    """
     bits, start = (int(float(reader.GetMetaData(key))) for key in ("bitpix", "vox_offset"))
     needed = start + int(np.prod(reader.GetSize(), dtype=float)) * bits // 8
-    found = 0
+    is_float = reader.GetMetaData("datatype").strip() in _FLOATS
+    places = []
     try:
         with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as stream:
+            head = stream.read(start)
+            order = "<" if int.from_bytes(head[:4], "little") in _HEADER_BYTES else ">"
+            found = len(head)
             while chunk := stream.read(1 << 20):
+                if is_float:
+                    size = bits // 8
+                    numbers = np.frombuffer(chunk[: len(chunk) // size * size], f"{order}f{size}")
+                    places.append(np.flatnonzero(~np.isfinite(numbers)) + (found - start) // size)
                 found += len(chunk)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(found=f"{path}: cannot be read: {error}", expected=_WHAT) from None
@@ -113,6 +130,9 @@ def _refuse_a_part(path: Path, reader: SimpleITK.ImageFileReader) -> None:
             found=f"{path}: cannot be read: ends after {found:,} bytes",
             expected=f"{needed:,}, as its header says",
         )
+    voxels = int(np.prod(reader.GetSize(), dtype=float))
+    without = np.concatenate([np.empty(0, np.int64), *places])
+    return without[without < voxels]
 
 
 def _affine_of(image: SimpleITK.Image) -> np.ndarray:

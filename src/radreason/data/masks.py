@@ -52,7 +52,7 @@ def diameter_mm(mask: Volume) -> float:
 
 def _labelled(path: Path, array: Shaped[np.ndarray, "D H W"], label: str | None) -> Bool[np.ndarray, "D H W"]:
     values = np.unique(array)
-    values = values[values != 0]
+    values = values[(values != 0) & np.isfinite(values)]  # some programs write NaN around a mask
     if len(values) > MAX_LABELS or (values != np.rint(values)).any():
         raise InputError(
             found=f"{path}: {len(values):,} different values", expected="a mask, of whole labels"
