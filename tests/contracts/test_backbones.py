@@ -36,7 +36,7 @@ def build():
 @pytest.mark.parametrize("conv1_stride", [1, 2])
 def test_maps_are_what_channels_and_strides_say(build, name, dims, conv1_stride):
     net = build(name, dims, conv1_stride)
-    for sizes in [(24, 24, 24), (17, 24, 31), (32, 40, 24)]:
+    for sizes in [(24, 24, 24), (17, 24, 31), (32, 40, 24), (5, 16, 1)]:
         with torch.inference_mode():
             maps = net(torch.rand(1, 1, *sizes[:dims]))
         assert [tuple(x.shape) for x in maps] == [
@@ -109,7 +109,8 @@ def test_a_wrong_shape_is_named_by_its_layer(build, name, dims):
     with pytest.raises(InputError) as error:
         net(torch.rand(2, 3, *[24] * dims))
     assert str(error.value) == (
-        f"{type(net).__name__} was given a tensor of shape {(2, 3, *[24] * dims)}\n  expected: (batch, 1, {axes})"
+        f"{type(net).__name__} was given a tensor of shape {(2, 3, *[24] * dims)}\n"
+        f"  expected: (batch, 1, {axes})"
     )
     with pytest.raises(InputError, match=r"try: x\[None\]"):
         net(torch.rand(1, *[24] * dims))

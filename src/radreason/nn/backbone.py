@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from radreason.errors import InputError, unknown
+from radreason.nn.blocks import Halve
 from radreason.nn.compact_net import CompactNet
 from radreason.nn.feature_maps import FeatureMaps
 
@@ -145,7 +146,7 @@ class DenseNet121(FeatureMaps):
         self.net = DenseNet(dims, in_channels, out_channels=1).features
         self.net.conv0.stride = (conv1_stride,) * dims
         for transition in (self.net.transition1, self.net.transition2, self.net.transition3):
-            transition.pool.ceil_mode = True  # or nothing is left of one voxel
+            transition.pool = Halve()  # the pooling as published leaves nothing of one voxel
 
     def maps(self, images: Tensor) -> list[Tensor]:
         """Take each map between the norm of a transition and its convolution."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from radreason.nn.blocks import Halve
 from radreason.nn.feature_maps import FeatureMaps
 
 
@@ -35,7 +36,7 @@ class CompactNet(FeatureMaps):
             ResidualBlock(dims, width, width),
         )
         self.scales = nn.ModuleList(
-            ResidualBlock(dims, before, after, stride=2)
+            ResidualBlock(dims, before, after, halve=True)
             for before, after in zip((width, *self.channels), self.channels, strict=False)
         )
 
@@ -51,21 +52,20 @@ class ResidualBlock(nn.Module):
     """Two convolutions of width 3 around a shortcut, which averages where the block halves.
 
     >>> import torch
-    >>> ResidualBlock(2, 4, 8, stride=2)(torch.rand(2, 4, 5, 5)).shape
+    >>> ResidualBlock(2, 4, 8, halve=True)(torch.rand(2, 4, 5, 5)).shape
     torch.Size([2, 8, 3, 3])
     """
 
-    def __init__(self, dims: int, before: int, after: int, *, stride: int = 1) -> None:
+    def __init__(self, dims: int, before: int, after: int, *, halve: bool = False) -> None:
         super().__init__()
         self.change = nn.Sequential(
-            convolution(dims, before, after, stride=stride),
+            convolution(dims, before, after, stride=2 if halve else 1),
             batch_norm(dims, after),
             nn.ReLU(),
             convolution(dims, after, after),
             batch_norm(dims, after),
         )
-        pool = nn.AvgPool2d if dims == 2 else nn.AvgPool3d
-        shorter = [pool(stride, ceil_mode=True)] if stride > 1 else []
+        shorter = [Halve()] if halve else []
         wider = [convolution(dims, before, after, size=1), batch_norm(dims, after)] if before != after else []
         self.shortcut = nn.Sequential(*shorter, *wider)
         self.rectify = nn.ReLU()

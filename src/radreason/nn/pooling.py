@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from radreason.errors import InputError
+from radreason.nn.blocks import into_blocks
 from radreason.nn.feature_maps import check_dims, check_map
 from radreason.nn.pyramid import check_maps
 
@@ -46,11 +47,8 @@ class LosslessPooling(nn.Module):
     def forward(self, x: Float[Tensor, "B C *space"]) -> Float[Tensor, "B W"]:
         """Average the blocks of neighbours, not the neighbours."""
         check_map("LosslessPooling", x, self.dims, self.channels)
-        for axis, size in enumerate(self.block, start=2):
-            x = _repeat_last(x, axis, size)
-        for axis, size in enumerate(self.block, start=2):
-            x = x.unflatten(axis, (-1, size)).mean(axis)
-        return x.movedim(1, -1).flatten(start_dim=1)
+        per_neighbour = into_blocks(x, self.block).mean(dim=[2 + 2 * axis for axis in range(self.dims)])
+        return per_neighbour.movedim(1, -1).flatten(start_dim=1)
 
 
 def neighbours(count: int, dims: int) -> tuple[int, ...]:
@@ -66,11 +64,6 @@ def neighbours(count: int, dims: int) -> tuple[int, ...]:
         (n, *neighbours(count // n, 2)) for n in range(1, round(count ** (1 / 3)) + 1) if count % n == 0
     ]
     return min(layouts, key=sum)
-
-
-def _repeat_last(x: Tensor, axis: int, multiple: int) -> Tensor:
-    missing = -x.shape[axis] % multiple
-    return torch.cat([x, *[x.narrow(axis, -1, 1)] * missing], dim=axis) if missing else x
 
 
 class PyramidPooling(nn.Module):
