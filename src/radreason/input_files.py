@@ -69,13 +69,18 @@ def _refuse_other_encodings(content: bytes, path: Path | str, what: str) -> None
 
 
 def write_text(path: Path | str, text: str) -> None:
+    """Write a file of text in one step."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path | str, content: bytes) -> None:
     """Write a file in one step: a reader sees the old file or the new one, never a part."""
     path = Path(path)
     try:
         handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".part")
         try:
-            with open(handle, "w", encoding="utf-8", newline="\n") as stream:
-                stream.write(text)
+            with open(handle, "wb") as stream:
+                stream.write(content)
                 stream.flush()
                 os.fsync(stream.fileno())
             os.chmod(draft, _usual_mode(path))

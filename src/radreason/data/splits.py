@@ -201,3 +201,17 @@ def _deal(
         for number, (_, chosen) in enumerate(dealer.split(np.zeros(len(codes)), codes, patients)):
             dealt[chosen] = number
     return dealt
+
+
+def hold_out(
+    dataset: Dataset, rows: Int64[np.ndarray, " n"], share: float, seed: int
+) -> Int64[np.ndarray, " held"]:
+    """Take about a share of some rows aside, whole patients, stratified by disease."""
+    hands = round(1 / share) if share > 0 else 0
+    patients = np.unique([dataset.cases[row].patient for row in rows], return_inverse=True)[1]
+    if hands < 2 or len(rows) == 0 or patients.max() + 1 < hands:
+        return rows[:0]
+    strata, _ = _strata(dataset.cases, dataset.schema)
+    state = np.random.SeedSequence(seed).generate_state(1)
+    held: Int64[np.ndarray, " held"] = rows[_deal(strata[rows], patients, hands, int(state[0])) == 0]
+    return held

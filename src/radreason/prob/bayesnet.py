@@ -119,6 +119,21 @@ class BayesNet(nn.Module):
         self.recipe = recipe
         return self
 
+    def become(self, other: BayesNet) -> BayesNet:
+        """Take over graph, tables and recipe of another network, in place and on this one's device."""
+        if other.schema != self.schema:
+            raise InputError(
+                found=f"a network over {', '.join(other.schema.names)}",
+                expected=f"one over {', '.join(self.schema.names)}, with the same states",
+            )
+        tables = [
+            other.compact.get(name, table)
+            for name, table in zip(self.schema.names, other._tables(), strict=True)
+        ]
+        self._become(other.parents, tables)
+        self.recipe = dict(other.recipe)
+        return self
+
     # What it is
 
     @property

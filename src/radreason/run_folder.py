@@ -1,0 +1,123 @@
+"""The folder of one trained model: which file holds what; read and write, nothing else.
+
+    plan.json           the whole experiment, the data and cases it is of, versions; written first
+    last.safetensors    where training stands: weights, optimizer, epoch; what --resume goes on from
+    best.safetensors    weights of the chosen epoch, with both networks
+    log.jsonl           a line per epoch: the same bytes whether training was interrupted or not
+    times.jsonl         seconds per epoch, which are never the same
+    bn1, bn2            the two networks of the chosen epoch, as `radreason network` reads them
+    predictions.csv     every stage's beliefs in the validation and test cases
+    summary.json        metrics of every stage, temperature, threshold; written last
+    tensorboard         curves
+
+Nothing in it is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+from torch import Tensor
+
+from radreason import __version__
+from radreason.artefacts import readable
+from radreason.errors import InputError
+from radreason.input_files import read_bytes, read_text, write_bytes, write_text
+
+PLAN, LAST, BEST = "plan.json", "last.safetensors", "best.safetensors"
+LOG, TIMES, PREDICTIONS, SUMMARY = "log.jsonl", "times.jsonl", "predictions.csv", "summary.json"
+NETWORKS = {"first_net": "bn1", "second_net": "bn2"}
+TENSORBOARD = "tensorboard"
+
+FORMAT = "radreason run"
+VERSION = 1
+"""Raised by one when a change would mislead a program that reads the folder as it was."""
+
+MAX_BYTES = 64 << 20
+MAX_WEIGHTS = 8 << 30
+
+_WHAT = "a run that `radreason train` wrote"
+
+
+def write_plan(folder: Path, plan: Mapping[str, Any]) -> None:
+    """Write what a run is going to do."""
+    header = {"format": FORMAT, "version": VERSION, "written_by": f"radreason {__version__}"}
+    write_text(folder / PLAN, readable(header | dict(plan)) + "\n")
+
+
+def read_plan(folder: Path) -> dict[str, Any]:
+    """Read the plan of a run; anything else is refused."""
+    path = folder / PLAN
+    if not path.is_file():
+        raise InputError(found=f"{folder}: no {PLAN} in it", expected=_WHAT)
+    plan = _json(path)
+    if plan.get("format") != FORMAT:
+        raise InputError(found=f"{path}: not a file of the format {FORMAT!r}", expected=_WHAT)
+    if plan.get("version") != VERSION:
+        raise InputError(
+            found=f"{path}: version {plan.get('version')!r:.20} of the format",
+            expected=f"version {VERSION}",
+            hint="train again, or use the version of radreason that wrote it",
+        )
+    return {key: value for key, value in plan.items() if key not in ("format", "version", "written_by")}
+
+
+def write_json(path: Path, document: Mapping[str, Any]) -> None:
+    """Write a document that people may read; what is no number becomes null."""
+    write_text(path, readable(without_nan(document)) + "\n")
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """Read the results of a run that has ended."""
+    return _json(folder / SUMMARY)
+
+
+def without_nan(value: Any) -> Any:
+    """Replace what JSON has no word for by null: a metric that could not be computed."""
+    if isinstance(value, float) and not float("-inf") < value < float("inf"):
+        return None
+    if isinstance(value, Mapping):
+        return {str(key): without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(item) for item in value]
+    return value
+
+
+def write_weights(path: Path, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
+    """Write tensors with what goes with them, in one step: an older file stays until the new one is whole."""
+    copied = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    content = safetensors.torch.save(copied, {"state": json.dumps(state)})
+    write_bytes(path, content)
+
+
+def read_weights(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what `write_weights` wrote."""
+    content = read_bytes(path, MAX_WEIGHTS, _WHAT)
+    try:
+        tensors = safetensors.torch.load(content)
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        state = json.loads(header["__metadata__"]["state"])
+        if not isinstance(state, dict):
+            raise ValueError("no state in it")
+    except (safetensors.SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InputError(
+            found=f"{path}: {error!s:.100}", expected="weights that `radreason train` wrote"
+        ) from None
+    return tensors, state
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(read_text(path, MAX_BYTES, _WHAT))
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InputError(found=f"{path}: no JSON: {error}", expected=_WHAT) from None
+    if not isinstance(document, dict):
+        raise InputError(found=f"{path}: not an object of JSON", expected=_WHAT)
+    return document

@@ -1,0 +1,1 @@
+"""From a dataset to a trained model: images as tensors, batches, and what they learn from."""
