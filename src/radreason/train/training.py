@@ -1,0 +1,264 @@
+"""One training from order to summary: plan, model, processes, loop, results.
+
+    order -> plan.json -> loop (log.jsonl, last, best) -> bn1, bn2, predictions.csv, summary.json
+
+An order travels to other processes as settings and names of folders. A run folder that is there already
+is gone on with only if that was asked for, and only if its plan is the same.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+from lightning_fabric.strategies.ddp import DDPStrategy
+
+from radreason import build, config
+from radreason.data.dataset import Dataset
+from radreason.data.splits import Splits
+from radreason.errors import InputError
+from radreason.nn.evidence import TemperedEvidence
+from radreason.nn.hybrid import HybridDiagnoser
+from radreason.nn.losses import Targets, class_balance
+from radreason.nn.recompute import recompute
+from radreason.nn.sync_norm import synchronise
+from radreason.run_folder import LAST, PLAN, SUMMARY, read_plan, read_summary, write_plan
+from radreason.train.loop import Loop
+from radreason.train.results import write_results
+from radreason.train.step import Step
+from radreason.train.task import Task, make_task
+from radreason.train.watch import Watcher
+
+Accelerator = Literal["auto", "cpu", "cuda"]
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to train, on what, into which folder. Without a fold all cases train, and none tests."""
+
+    settings: config.Experiment
+    dataset: Path
+    folder: Path
+    repeat: int = 0
+    fold: int | None = None
+    resume: bool = False
+    devices: int = 1
+    accelerator: Accelerator = "auto"
+
+
+def train(order: Order, watcher: Watcher | None = None) -> dict[str, Any]:
+    """Train one model; give the summary that its folder then holds."""
+    watcher = watcher or Watcher()
+    fabric = _fabric(order)
+    try:
+        if isinstance(fabric.strategy, DDPStrategy):
+            fabric.launch(_take_part, order, watcher)  # type: ignore[arg-type]
+        else:
+            _take_part(fabric, order, watcher)
+    finally:
+        watcher.ended()
+    return read_summary(order.folder)
+
+
+def _fabric(order: Order) -> Fabric:
+    if order.devices < 1:
+        raise InputError(found=f"{order.devices} devices", expected="one or more")
+    has_gpu = torch.cuda.is_available()
+    accelerator = order.accelerator if order.accelerator != "auto" else "cuda" if has_gpu else "cpu"
+    if accelerator == "cuda" and order.devices > torch.cuda.device_count():
+        raise InputError(
+            found=f"{order.devices} GPU(s) asked for, {torch.cuda.device_count()} there",
+            expected="no more than there are",
+            hint="--devices and --accelerator cpu choose others",
+        )
+    by_torchrun = "TORCHELASTIC_RUN_ID" in os.environ
+    strategy: str | DDPStrategy = "auto"
+    if order.devices > 1 or by_torchrun:
+        # A part may be without gradient; buffers are networks and statistics, which are kept equal here.
+        strategy = DDPStrategy(
+            start_method="popen" if by_torchrun else "spawn",
+            find_unused_parameters=True,
+            broadcast_buffers=False,
+        )
+    precision = order.settings.train.precision
+    return Fabric(accelerator=accelerator, devices=order.devices, strategy=strategy, precision=precision)
+
+
+def _take_part(fabric: Fabric, order: Order, watcher: Watcher) -> None:
+    """Do what each process does."""
+    settings, dataset = order.settings, Dataset.open(order.dataset)
+    splits = Splits.read(dataset) if order.fold is not None else None
+    task = make_task(settings, dataset, splits, order.repeat, order.fold)
+    plan = _plan(order, task, fabric.world_size)
+    goes_on = _prepare_folder(order, plan, watcher) if fabric.global_rank == 0 else False
+    goes_on = fabric.broadcast(goes_on)
+    if goes_on and (order.folder / SUMMARY).is_file():
+        if fabric.global_rank == 0:
+            watcher.note(f"{order.folder} has ended before; nothing is left to do")
+        return
+    with _deterministic():
+        step = _step(settings, task, fabric.world_size)
+        loop = Loop(settings, task, step, fabric, order.folder, watcher)
+        loop.resume()
+        if loop.leads:
+            watcher.began(plan, loop.progress.epochs)
+            if goes_on and loop.progress.epochs:
+                watcher.note(f"going on after {loop.progress.epochs} of {settings.train.epochs} epochs")
+        loop.run()
+        write_results(loop, plan)
+
+
+def new_model(settings: config.Experiment, task: Task) -> HybridDiagnoser:
+    """Build the network of a task, with Bayesian networks learned from ground truth, weights by the seed."""
+    dims = len(task.dataset.core)
+    truth = task.records()
+    nets = {
+        place: None if chosen is False else build.network(chosen, truth)
+        for place, chosen in (
+            ("first_net", settings.model.first_net),
+            ("second_net", settings.model.second_net),
+        )
+    }
+    state = np.random.SeedSequence(settings.train.seed).generate_state(1)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(state[0]))
+        model = build.model(settings.model, task.schema, dims, settings.data.window, **nets)
+    shares = _shares(task)
+    for evidence in (model.first_evidence, model.second_evidence):
+        if isinstance(evidence, TemperedEvidence):
+            evidence.set_prior(shares)
+    return model
+
+
+def _step(settings: config.Experiment, task: Task, world_size: int) -> Step:
+    model = new_model(settings, task)
+    if world_size > 1:
+        synchronise(model)
+    if settings.train.recompute:
+        recompute(model.backbone)
+    return Step(model, build.loss(settings.loss, task.schema, class_balance(task.schema, _training(task))))
+
+
+def _training(task: Task) -> Targets:
+    chosen = torch.from_numpy(task.rows.training)
+    return Targets(task.targets.beliefs[chosen], task.targets.known[chosen])
+
+
+def _shares(task: Task) -> torch.Tensor:
+    """Share of each state among the training targets that are known: the prior that beliefs come to hold."""
+    targets, shares = _training(task), []
+    for v, beliefs in enumerate(task.schema.split(targets.beliefs)):
+        counts = beliefs[targets.known[:, v]].double().sum(dim=0)
+        total = counts.sum()
+        shares.append(counts / total if total > 0 else torch.full_like(counts, 1 / len(counts)))
+    return torch.cat(shares).float()
+
+
+def _plan(order: Order, task: Task, world_size: int) -> dict[str, Any]:
+    """All that decides what comes out, with every default resolved; and, apart from it, what it ran on."""
+    cases, dataset = task.dataset.cases, task.dataset
+    rows = {"training": task.rows.training, "validation": task.rows.validation, "testing": task.rows.testing}
+    return {
+        "settings": order.settings.model_dump(mode="json"),
+        "schema": task.schema.to_dict(),
+        "data": {
+            "kind": dataset.kind,
+            "source": dataset.source,
+            "fingerprint": dataset.fingerprint,
+            "settings": dict(dataset.settings),
+            "patch": list(dataset.core),
+            "margin": dataset.margin,
+            "excluded": len(dataset.excluded),
+            "notes": list(dataset.notes),
+        },
+        "repeat": order.repeat,
+        "fold": order.fold,
+        "processes": world_size,
+        "cases": {part: [cases[row].id for row in chosen] for part, chosen in rows.items()},
+        "made_with": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("torch", "monai", "numpy", "numba", "lightning-fabric")},
+            "threads": torch.get_num_threads(),
+        },
+    }
+
+
+def _prepare_folder(order: Order, plan: Mapping[str, Any], watcher: Watcher) -> bool:
+    """Make the folder, or find the same plan in it; tell whether a training was begun there."""
+    folder = order.folder
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        is_empty = not any(folder.iterdir())
+    except OSError as error:
+        raise InputError(
+            found=f"{folder}: cannot be made: {error.strerror or error}", expected="a folder to write to"
+        ) from None
+    if not (folder / PLAN).is_file():
+        if not is_empty:
+            raise InputError(
+                found=f"{folder} holds files that are not a run's",
+                expected="a new folder, an empty one, or a run to go on with",
+                hint="another name after --out",
+            )
+        write_plan(folder, plan)
+        return False
+    before = read_plan(folder)
+    if not order.resume:
+        epochs = "has ended" if (folder / SUMMARY).is_file() else "was begun"
+        raise InputError(
+            found=f"{folder}: a training that {epochs} is there",
+            expected="a new folder, or --resume to go on with it",
+        )
+    _refuse_another(before, plan, folder)
+    if before.get("made_with") != plan["made_with"]:
+        watcher.note("the versions of the packages are not those the training began with: bits may differ")
+    return (folder / LAST).is_file() or (folder / SUMMARY).is_file()
+
+
+def _refuse_another(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
+    old, new = _leaves(before), _leaves(now)
+    for name in [*new, *(old.keys() - new.keys())]:
+        if not name.startswith("made_with") and old.get(name) != new.get(name):
+            was, now_is = (f"{value!r:.60}" for value in (old.get(name), new.get(name)))
+            raise InputError(
+                found=f"{folder}: a training with {name} = {was}, now {now_is}",
+                expected="the same plan, to go on with it",
+                hint="another folder after --out, or the settings of before",
+            )
+
+
+def _leaves(value: Any, name: str = "") -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        return {name: value}
+    return {
+        path: leaf
+        for key, item in value.items()
+        for path, leaf in _leaves(item, f"{name}.{key}".strip(".")).items()
+    }
+
+
+@contextmanager
+def _deterministic() -> Iterator[None]:
+    """Choose kernels that give the same bits each time, where there are any; leave torch as it was."""
+    was = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    was_benchmark = torch.backends.cudnn.benchmark
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.backends.cudnn.benchmark = False
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*does not have a deterministic implementation.*")
+            yield
+    finally:
+        torch.use_deterministic_algorithms(was[0], warn_only=was[1])
+        torch.backends.cudnn.benchmark = was_benchmark
