@@ -9,6 +9,7 @@ SCHEMA = Schema(
     (
         Variable("margin", ("1", "2", "3"), meanings=("poor", "medium", "sharp")),
         Variable("a=b", ("x:1", "y,z", "no")),
+        Variable("grade", ("1", "2", "3"), meanings=("no", "maybe", "maybe")),
     )
 )
 
@@ -36,10 +37,12 @@ def test_states_and_weights(text, expected):
         (["margin"], "evidence 'margin'\n  expected: NAME=STATE, such as margin=3"),
         (
             ["margn=1"],
-            "unknown variable 'margn'\n  expected: one of margin, a=b\n  try: 'margin', if that was meant",
+            "unknown variable 'margn'\n  expected: one of margin, a=b, grade\n"
+            "  try: 'margin', if that was meant",
         ),
         (["margin=4"], "unknown state of 'margin': '4'\n  expected: one of 1, 2, 3"),
         (["margin=4:1"], "unknown state of 'margin': '4'\n  expected: one of 1, 2, 3"),
+        (["grade=maybe"], "unknown state of 'grade': 'maybe'\n  expected: one of 1, 2, 3"),
         (["margin="], "unknown state of 'margin': ''\n  expected: one of 1, 2, 3"),
         (["margin=1:x"], "weight 'x' of state '1' of 'margin'\n  expected: a number, zero or more"),
         (["margin=1:-1"], "weight '-1' of state '1' of 'margin'\n  expected: a number, zero or more"),

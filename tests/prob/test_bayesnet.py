@@ -325,6 +325,30 @@ def test_an_ensemble_is_learned_from_resamples():
     assert max(both.edge_shares().values()) <= 1 + 1e-12
 
 
+def test_a_state_may_be_said_by_its_meaning(net):
+    cough = Variable("cough", ("0", "1", "2"), meanings=("1", "dry", "wet"))
+    words = BayesNet(Schema((*SCHEMA.variables[:2], cough, SCHEMA.variables[3])), PARENTS, TABLES)
+    for said, meant in (
+        ("wet", "much"),
+        (["dry", None, "2"], ["some", None, "much"]),
+        ({"dry": 0.2, "2": 0.5}, {"some": 0.2, "much": 0.5}),
+        ("1", "some"),  # the name goes before the meaning
+    ):
+        expected = net.posterior({"cough": meant})["cancer"]
+        assert_close(words.posterior({"cough": said})["cancer"], expected, rtol=0, atol=0)
+    cut = words.posterior({"fever": "yes"}, do={"cough": "wet"})["cancer"]
+    assert_close(cut, net.posterior({"fever": "yes"}, do={"cough": "much"})["cancer"], rtol=0, atol=0)
+    with pytest.raises(InputError, match="evidence on 'cough': state '2' twice"):
+        words.posterior({"cough": {"wet": 0.5, "2": 0.5}})
+
+
+def test_a_meaning_of_two_states_names_neither():
+    grade = Variable("grade", ("1", "2", "3"), meanings=("no", "maybe", "maybe"))
+    alone = BayesNet(Schema((grade,)), ((),), (torch.tensor([0.5, 0.3, 0.2]),))
+    with pytest.raises(InputError, match="unknown state of 'grade': 'maybe'"):
+        alone.posterior({"grade": "maybe"})
+
+
 WRONG = {
     "a bare number": ({"cough": 2}, "evidence on 'cough': 2"),
     "an unknown variable": ({"cuogh": "much"}, "unknown variable in the evidence: 'cuogh'"),
@@ -333,6 +357,8 @@ WRONG = {
     "a code too large": ({"cough": torch.tensor([0, 3])}, "sample 1: state 3"),
     "nothing possible": ({"cough": torch.zeros(1, 3)}, "sample 0: every state is impossible"),
     "below zero": ({"cough": torch.tensor([1.0, -0.5, 0])}, "sample 0: -0.5 for state 'some'"),
+    "no number": ({"cough": {"much": "often"}}, "evidence on 'cough': 'often' for state 'much'"),
+    "nothing for a number": ({"cough": {"much": None}}, "evidence on 'cough': None for state 'much'"),
     "two batch sizes": ({"cough": ["much", "none"], "fever": ["no"] * 3}, "different numbers of samples"),
 }
 

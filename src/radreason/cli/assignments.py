@@ -44,7 +44,9 @@ def _assignment(schema: Schema, text: str, what: str) -> tuple[str, States]:
 
 
 def _states(variable: Variable, text: str) -> States:
-    known = {**dict(zip(variable.meanings, variable.states, strict=False)), **{s: s for s in variable.states}}
+    words = zip(variable.meanings, variable.states, strict=False)
+    known = {word: state for word, state in words if variable.meanings.count(word) == 1}
+    known |= {state: state for state in variable.states}
     if text in known:
         return {known[text]: 1.0}
     if ":" not in text:

@@ -5,6 +5,7 @@ Evidence names variables; each entry is one of
     "5"                          a state, by name
     ["5", None, "1"]             a state per sample, None where nothing is known
     {"4": 0.7, "5": 0.3}         a likelihood by state name, zero for the states left out
+    "marked"                     in each of these, the meaning of a state instead of its name
     tensor of floats (k,)        a likelihood per state
     tensor of floats (B, k)      the same per sample
     tensor of integers (B,)      the position of a state per sample, -1 where nothing is known
@@ -82,21 +83,47 @@ def _known(schema: Schema, name: str) -> str:
 def _likelihood(variable: Variable, value: State) -> Tensor:
     """One entry as (B, k) or (1, k)."""
     if isinstance(value, str):
-        return _one_hot(variable, [variable.index(value)])
+        return _one_hot(variable, [_position(variable, value)])
     if isinstance(value, Mapping):
-        row = torch.zeros(1, variable.size, dtype=torch.float64)
-        for state, likelihood in value.items():
-            row[0, variable.index(state)] = float(likelihood)
-        return _checked(variable, row)
+        return _checked(variable, _by_name(variable, value))
     if isinstance(value, Tensor):
         return _from_tensor(variable, value)
     if isinstance(value, Sequence) and all(v is None or isinstance(v, str) for v in value):
-        return _one_hot(variable, [-1 if v is None else variable.index(v) for v in value])
+        return _one_hot(variable, [-1 if v is None else _position(variable, v) for v in value])
     raise InputError(
         found=f"evidence on {variable.name!r}: {value!r:.60}",
         expected="the name of a state, such as " + repr(variable.states[-1]) + ", or a tensor of likelihoods",
         hint="torch.tensor(values) for numbers per state; quotes for a grade" if value is not None else "",
     )
+
+
+def _by_name(variable: Variable, likelihoods: Mapping[str, object]) -> Float[Tensor, "1 _"]:
+    """Lay out likelihoods by state, zero for the states left out."""
+    row = [0.0] * variable.size
+    named: set[int] = set()
+    for state, likelihood in likelihoods.items():
+        position = _position(variable, state)
+        if position in named:
+            raise InputError(
+                found=f"evidence on {variable.name!r}: state {variable.states[position]!r} twice",
+                expected="one likelihood per state",
+            )
+        named.add(position)
+        try:
+            row[position] = float(likelihood)  # type: ignore[arg-type]
+        except (TypeError, ValueError, OverflowError):
+            raise InputError(
+                found=f"evidence on {variable.name!r}: {likelihood!r:.60} for state {state!r}",
+                expected="a likelihood: a finite number from zero up",
+            ) from None
+    return torch.tensor([row], dtype=torch.float64)
+
+
+def _position(variable: Variable, state: str) -> int:
+    """Find a state by its name, or else by its meaning, where only one state has that meaning."""
+    if state not in variable.states and variable.meanings.count(state) == 1:
+        return variable.meanings.index(state)
+    return variable.index(state)
 
 
 def _from_tensor(variable: Variable, value: Tensor) -> Tensor:
