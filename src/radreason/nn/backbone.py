@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 from torch import Tensor, nn
-from torch.nn.functional import relu
 
 from radreason.errors import InputError, unknown
 from radreason.nn.blocks import Halve
@@ -85,11 +84,13 @@ class ResNet50(FeatureMaps):
 
     def maps(self, images: Tensor) -> list[Tensor]:
         """Give what the stages make of each other."""
-        net = self.net
-        found = [net.maxpool(net.act(net.bn1(net.conv1(images))))]
+        net, found = self.net, []
+        x = self.part((net.conv1, net.bn1, net.act, net.maxpool), images)
         for stage in (net.layer1, net.layer2, net.layer3, net.layer4):
-            found.append(stage(found[-1]))
-        return found[1:]
+            for block in stage:
+                x = self.part((block,), x)
+            found.append(x)
+        return found
 
 
 class EfficientNetB4(FeatureMaps):
@@ -120,7 +121,13 @@ class EfficientNetB4(FeatureMaps):
 
     def maps(self, images: Tensor) -> list[Tensor]:
         """Leave out the map behind the first stage, the only one that is half as fine as the image."""
-        found: list[Tensor] = self.net(images)
+        net, found = self.net, []
+        x = self.part((net._conv_stem, net._bn0, net._swish), images)
+        for number, stage in enumerate(net._blocks, start=1):
+            for block in stage:
+                x = self.part((block,), x)
+            if number in net.extract_stacks:
+                found.append(x)
         return found[1:]
 
 
@@ -150,12 +157,17 @@ class DenseNet121(FeatureMaps):
 
     def maps(self, images: Tensor) -> list[Tensor]:
         """Take each map between the norm of a transition and its convolution."""
-        net = self.net
-        x = net.pool0(net.relu0(net.norm0(net.conv0(images))))
-        found = []
+        net, found = self.net, []
+        x = self.part((net.conv0, net.norm0, net.relu0, net.pool0), images)
         for i in (1, 2, 3):
-            block, transition = net.get_submodule(f"denseblock{i}"), net.get_submodule(f"transition{i}")
-            found.append(relu(transition.norm(block(x))))
+            transition = net.get_submodule(f"transition{i}")
+            found.append(self._dense(net.get_submodule(f"denseblock{i}"), transition.norm, x))
             x = transition.pool(transition.conv(found[-1]))
-        found.append(relu(net.norm5(net.denseblock4(x))))
-        return found
+        return [*found, self._dense(net.denseblock4, net.norm5, x)]
+
+    def _dense(self, block: nn.Module, norm: nn.Module, x: Tensor) -> Tensor:
+        """Gather in a list: joined tensors of every length would weigh as much as the square of it."""
+        gathered = [x]
+        for layer in block.children():
+            gathered.append(self.part((layer.get_submodule("layers"),), *gathered))
+        return self.part((norm, nn.ReLU()), *gathered)

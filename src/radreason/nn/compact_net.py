@@ -42,9 +42,9 @@ class CompactNet(FeatureMaps):
 
     def maps(self, images: Tensor) -> list[Tensor]:
         """Give what every scale makes of the one before."""
-        found = [self.stem(images)]
+        found = [self.part((self.stem,), images)]
         for scale in self.scales:
-            found.append(scale(found[-1]))
+            found.append(self.part((scale,), found[-1]))
         return found[1:]
 
 

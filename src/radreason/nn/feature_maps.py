@@ -6,9 +6,13 @@ Shape letters: B batch, C channels of the images; a map has as many axes after i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from radreason.errors import InputError
 
@@ -23,6 +27,7 @@ class FeatureMaps(nn.Module, ABC):
 
     channels: tuple[int, ...]
     strides: tuple[int, ...]
+    recomputes = False
 
     def __init__(self, dims: int, in_channels: int) -> None:
         super().__init__()
@@ -45,6 +50,47 @@ class FeatureMaps(nn.Module, ABC):
                 hint="a larger batch, leaving out a last batch of one, or larger images",
             )
         return self.maps(images)
+
+    def part(
+        self, modules: Sequence[nn.Module], *inputs: Float[Tensor, "B _ *space"]
+    ) -> Float[Tensor, "B _ *smaller"]:
+        """Join the inputs along their channels and apply modules one after another.
+
+        `maps` goes from part to part. Where the backbone `recomputes` them in training, only the
+        inputs are kept for the backward pass, which runs the part once more (Chen et al., 2016).
+        """
+
+        def run(*inputs: Tensor) -> Tensor:
+            x = torch.cat(inputs, dim=1) if len(inputs) > 1 else inputs[0]
+            for module in modules:
+                x = module(x)
+            return x
+
+        def contexts() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+            return nullcontext(), _buffers_as_they_are(modules)
+
+        if not (self.recomputes and self.training and torch.is_grad_enabled()) or _is_traced():
+            return run(*inputs)
+        again: Tensor = checkpoint(run, *inputs, use_reentrant=False, context_fn=contexts)
+        return again
+
+
+@contextmanager
+def _buffers_as_they_are(modules: Sequence[nn.Module]) -> Iterator[None]:
+    """Let changes go to copies: batch norm has followed the statistics of this batch once already."""
+    owners = [owner for module in modules for owner in module.modules() if owner._buffers]
+    before = [dict(owner._buffers) for owner in owners]
+    try:
+        for owner, buffers in zip(owners, before, strict=True):
+            owner._buffers.update({n: None if b is None else b.clone() for n, b in buffers.items()})
+        yield
+    finally:
+        for owner, buffers in zip(owners, before, strict=True):
+            owner._buffers.update(buffers)
+
+
+def _is_traced() -> bool:
+    return torch.compiler.is_compiling() or torch.compiler.is_exporting()
 
 
 def check_dims(layer: str, dims: int) -> None:
