@@ -88,6 +88,17 @@ class Augmentation:
         """Whether voxels get values that were not in the patch."""
         return self.degrees > 0 or self.scale > 0
 
+    def check(self, space: tuple[int, ...], core: tuple[int, ...]) -> None:
+        """Refuse to shift further than patches of such a shape have tissue."""
+        margin = min(centred(space, core))
+        if self.shift > margin:
+            raise InputError(
+                found=f"a shift by up to {self.shift} voxels, with a margin of {margin}",
+                expected=f"no shift beyond the margin: patches of shape {space} around a core of {core} "
+                "hold no more tissue",
+                hint=f"shift={margin}, a smaller core, or a dataset prepared with a wider margin",
+            )
+
     def draw(self, seed: int, epoch: int, rows: Sequence[int] | np.ndarray) -> Parameters:
         """Draw the parameters of some cases.
 
@@ -122,13 +133,7 @@ class Augmentation:
                 found=f"{len(parameters)} set(s) of parameters for {len(patches)} patch(es)",
                 expected="one for each patch",
             )
-        if self.shift > min(corner):
-            raise InputError(
-                found=f"a shift by up to {self.shift} voxels, with a margin of {min(corner)}",
-                expected="no shift beyond the margin: patches of shape "
-                f"{space} around a core of {core} hold no more tissue",
-                hint=f"shift={min(corner)}, a smaller core, or a dataset prepared with a wider margin",
-            )
+        self.check(space, core)
         dims = len(core)
         choices = orientations(core, self.turns)
         chosen = choices[(parameters.turn * len(choices)).long()]

@@ -6,16 +6,16 @@ Shape letters: B batch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float32, Int16, Int64
 from torch import Tensor
 
-from radreason.data.dataset import Dataset
+from radreason.data.dataset import PATCHES, Dataset
 from radreason.errors import InputError
 from radreason.train.augment import Augmentation, centred
+from radreason.train.patch_file import PatchFile
 
 _READ_AT_ONCE = 256
 _NAMED = 10
@@ -40,8 +40,8 @@ class Images:
         self.dataset = dataset
         self.core = dataset.core if core is None else tuple(core)
         self.device = torch.device(device)
-        self._space: tuple[int, ...] = dataset.patches.shape[1:]
-        self._corner = centred(self._space, self.core)
+        self.space: tuple[int, ...] = dataset.patches.shape[1:]
+        self._corner = centred(self.space, self.core)
         self._kept = self._all() if keep else None
 
     def training(
@@ -50,7 +50,7 @@ class Images:
         """Give some cases as they look in an epoch of a training."""
         indices = self._indices(rows)
         parameters = augmentation.draw(seed, epoch, indices)
-        patches = self._patches(indices, self._space).float()
+        patches = self._patches(indices, self.space).float()
         return augmentation.apply(patches, parameters, self.core)[:, None]
 
     def plain(self, rows: Rows) -> Float32[Tensor, "B 1 *core"]:
@@ -84,15 +84,15 @@ class Images:
     def _all(self) -> Int16[Tensor, " B *space"]:
         """Copy all patches to the device, some at a time: they may fill its memory, but not ours too."""
         n_cases = len(self.dataset)
-        kept = torch.empty((n_cases, *self._space), dtype=torch.int16, device=self.device)
+        kept = torch.empty((n_cases, *self.space), dtype=torch.int16, device=self.device)
         for start in range(0, n_cases, _READ_AT_ONCE):
             stop = min(start + _READ_AT_ONCE, n_cases)
-            kept[start:stop] = self._read(np.arange(start, stop), self._space)
+            kept[start:stop] = self._read(np.arange(start, stop), self.space)
         return kept
 
     def _read(self, indices: Int64[np.ndarray, " B"], shape: tuple[int, ...]) -> Int16[Tensor, " B *shape"]:
         try:
-            patches: np.ndarray[Any, Any] = self.dataset.patches_at(indices, shape)
+            patches = PatchFile(self.dataset.folder / PATCHES).read(indices, shape)
         except OSError as error:
             ids = [self.dataset.cases[row].id for row in indices]
             more = f" and {len(ids) - _NAMED:,} more" if len(ids) > _NAMED else ""
