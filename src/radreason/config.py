@@ -68,12 +68,13 @@ class Data(Section):
             raise ValueError("0.25, 0.5, 0.75 or 1: the nested parts that a dataset's splits have")
         return fraction
 
-    @field_validator("window")
+    @field_validator("window", mode="before")
     @classmethod
-    def _rises(cls, window: tuple[float, float]) -> tuple[float, float]:
-        if not window[0] < window[1]:
-            raise ValueError("two numbers, the lower one first")
-        return window
+    def _rises(cls, window: object) -> object:
+        match window:
+            case [int() | float() as low, int() | float() as high] if low < high:
+                return window
+        raise ValueError("two numbers, the lower one first")
 
 
 class Backbone(Section):
@@ -330,7 +331,8 @@ def _explain(error: ValidationError, source: str) -> InputError:
             expected=f"one of {', '.join(known)}",
             hint=f"{near[0]}, if that was meant" if near else "",
         )
-    or_off = " or false" if any(c.get("ctx", {}).get("expected") == "False" for c in same) else ""
+    may_be_off = [_path_of(c["loc"]) for c in same if c.get("ctx", {}).get("expected") == "False"]
+    or_off = " or false" if where in may_be_off and first["type"] != "value_error" else ""
     if first["type"] == "literal_error":
         return InputError(found=source, expected=f"one of {first['ctx']['expected']}")
     if first["type"].startswith("model"):
