@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable
+from collections.abc import Sequence
 from io import RawIOBase
 from pathlib import Path
 
@@ -25,20 +25,21 @@ class PatchFile:
         self.shape = tuple(int(n) for n in shape[1:])
         self._bytes = int(np.prod(self.shape)) * self.dtype.itemsize
 
-    def read(self, rows: Iterable[int], shape: tuple[int, ...]) -> Int16[np.ndarray, " n *shape"]:
+    def read(
+        self, rows: Sequence[int] | np.ndarray, shape: tuple[int, ...]
+    ) -> Int16[np.ndarray, " n *shape"]:
         """Read the patches of some rows, cut to ``shape`` around their centre."""
-        rows = [int(row) for row in rows]
         found = np.empty((len(rows), *shape), np.int16)
         starts = [(m - n) // 2 for n, m in zip(shape, self.shape, strict=True)]
         inner = tuple(slice(a, a + n) for a, n in zip(starts, shape, strict=True))
         if self._by_columns:  # no patch lies in one piece
             mapped = np.load(self.path, mmap_mode="r", allow_pickle=False)
             for place, row in enumerate(rows):
-                found[place] = mapped[row][inner]
+                found[place] = mapped[int(row)][inner]
             return found
         with self.path.open("rb", buffering=0) as stream:
             for place, row in enumerate(rows):
-                found[place] = self._one(stream, row)[inner]
+                found[place] = self._one(stream, int(row))[inner]
         return found
 
     def _one(self, stream: RawIOBase, row: int) -> np.ndarray:
