@@ -68,6 +68,14 @@ def test_a_file_that_ends_before_the_patch_is_an_error_of_the_disk(save, missing
         file.read([3], (3, 3))
 
 
+@pytest.mark.parametrize("length", [0, 5, 9, 40])
+def test_a_file_without_its_header_is_an_error_of_the_disk(save, length):
+    path = save(patches((4, 3, 3)))
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises(OSError, match="Errno 5"):
+        PatchFile(path)
+
+
 def test_a_disk_that_gives_less_than_was_asked_for_is_asked_again(save):
     path = save(patches((3, 4, 4)))
 

@@ -18,9 +18,12 @@ class PatchFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         with path.open("rb") as stream:
-            version = npy.read_magic(stream)
-            read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-            shape, self._by_columns, self.dtype = read_header(stream)
+            try:
+                version = npy.read_magic(stream)
+                read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+                shape, self._by_columns, self.dtype = read_header(stream)
+            except ValueError as error:
+                raise OSError(errno.EIO, str(error)[:100]) from None
             self._start = stream.tell()
         self.shape = tuple(int(n) for n in shape[1:])
         self._bytes = int(np.prod(self.shape)) * self.dtype.itemsize
