@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from radreason.errors import InputError
 from radreason.nn.hybrid import HybridDiagnoser
@@ -47,16 +47,20 @@ def read_state(
 ) -> dict[str, Any]:
     """Put a model, and an optimizer, where a file says; return what else the file knows."""
     tensors, state = read_weights(path)
-    for name, data in state.get("networks", {}).items():
-        take_over(getattr(model, name), BayesNet.from_dict(data, str(path)))
+    nets = {name: BayesNet.from_dict(data, str(path)) for name, data in state.get("networks", {}).items()}
     own = {name.removeprefix("model."): t for name, t in tensors.items() if name.startswith("model.")}
     expected = weights_of(model)
-    wrong = sorted(set(own) ^ set(expected)) or [n for n in own if own[n].shape != expected[n].shape]
+    there = {name for name in NETWORKS if getattr(model, name) is not None}
+    wrong = sorted({*own, *nets} ^ {*expected, *there}) or [
+        name for name in own if own[name].shape != expected[name].shape
+    ]
     if wrong:
         raise InputError(
             found=f"{path}: weights of another network: {', '.join(wrong[:3])}",
             expected="those of the network that plan.json describes",
         )
+    for name, net in nets.items():
+        getattr(model, name).become(net)
     model.load_state_dict(own, strict=False)
     if optimizer is not None:
         entries: dict[int, dict[str, Tensor]] = {}
@@ -67,10 +71,3 @@ def read_state(
                 entries.setdefault(int(number), {})[key] = tensor
         optimizer.load_state_dict(optimizer.state_dict() | {"state": entries})
     return state
-
-
-def take_over(net: nn.Module, other: BayesNet) -> None:
-    """Make a network in a model another one, on the device where it is."""
-    if not isinstance(net, BayesNet):
-        raise InputError(found="networks beside a model without any", expected="those of the plan")
-    net.become(other)
