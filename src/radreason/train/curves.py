@@ -24,7 +24,8 @@ class Curves:
         self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._writer = EventsWriter(str(folder / "events"))
+            # Its own file, also if the last start was in the same second.
+            self._writer = EventsWriter(str(folder / "events"), f".from-{first_epoch:06}")
             start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
             event = event_pb2.Event(wall_time=time.time(), step=first_epoch, session_log=start)
             self._writer.write_event(event)
@@ -43,7 +44,10 @@ class Curves:
 
     def close(self) -> None:
         """Write what is left."""
-        self._writer.close()
+        try:
+            self._writer.close()
+        except OSError as error:
+            raise self._unwritable(error) from None
 
     def _unwritable(self, error: OSError) -> InputError:
         return InputError(
