@@ -38,7 +38,7 @@ def fit_temperature(beliefs: Float[np.ndarray, "N k"], truth: Int[np.ndarray, " 
 
     def loss(log_t: float) -> float:
         """Log loss without a floor: convex in 1/T, so that its one valley is found."""
-        scaled = logits * exp(log_t)
+        scaled = logits * exp(-log_t)
         scaled = scaled - scaled.max(axis=1, keepdims=True)
         true = scaled[np.arange(len(truth)), truth]
         return float((np.log(np.exp(scaled).sum(axis=1)) - true).mean())
