@@ -11,7 +11,7 @@ from radreason import InputError, Schema, Variable
 from radreason.data.case import Case
 from radreason.data.dataset import Dataset
 from radreason.data.dataset_writer import DatasetWriter
-from radreason.report.contact_sheet import _title, choose, describe, draw_contact_sheet, planes
+from radreason.report.contact_sheet import choose, describe, draw_contact_sheet, planes, title_of
 from radreason.report.dataset_text import summary
 
 GRADES = ("1", "2", "3")
@@ -82,7 +82,7 @@ def test_the_picture_shows_bright_nodules_and_their_outlines(tmp_path, kind, mas
 
 
 def test_phantoms_are_never_called_patients(tmp_path):
-    texts = [_title(dataset(tmp_path / kind, 2, kind), 2) for kind in ("phantom-ct", "ct")]
+    texts = [title_of(dataset(tmp_path / kind, 2, kind), 2) for kind in ("phantom-ct", "ct")]
     assert texts == ["PHANTOMS, not images of patients: 2 of 2", "CT: 2 of 2 cases of 2 patients"]
     shown = io.StringIO()
     Console(file=shown, width=200).print(summary(Dataset.open(tmp_path / "phantom-ct"), verified=False))

@@ -10,7 +10,7 @@ from traceback import print_exc
 from cyclopts import App, CycloptsError, Parameter
 
 from radreason import __version__
-from radreason.cli import data, lidc, network, prepare
+from radreason.cli import data, lidc, network, prepare, train
 from radreason.errors import InputError
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -28,6 +28,7 @@ app.command(network.app)
 app.command(lidc.app)
 app.command(prepare.app)
 app.command(data.app)
+app.command(train.train)
 
 
 def main(tokens: Sequence[str] | None = None) -> int:

@@ -7,6 +7,7 @@ front, and from the patient's left, as radiologists are used to. The outline is 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,34 +30,49 @@ COLUMNS = 4
 OUTLINE = "#ff9d3a"
 LINE, LINES = 78, 2
 _GAP = 3
-_TILE_IN = (3.6, 1.95)
+TILE_WIDTH_IN = 3.6
 
 
 def draw_contact_sheet(dataset: Dataset, path: Path | str, n_cases: int = 24, seed: int = 0) -> list[int]:
     """Draw some cases of every state of the disease as one picture; give their rows."""
+    rows = choose(dataset, n_cases, seed)
+    texts = [describe(dataset.cases[row], dataset.schema) for row in rows]
+    draw_cases(dataset, rows, texts, Path(path), title_of(dataset, len(rows)), _caption(dataset))
+    return rows
+
+
+def draw_cases(
+    dataset: Dataset,
+    rows: Sequence[int],
+    texts: Sequence[Sequence[str]],
+    path: Path,
+    title: str,
+    caption: str,
+) -> None:
+    """Draw cases with some lines of text below each."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    path = Path(path)
     if path.suffix.lower() not in ENDINGS:
         raise unknown(f"ending of {path}:", path.suffix, ENDINGS)
-    rows = choose(dataset, n_cases, seed)
+    n_texts = max([4, *(len(text) for text in texts)])
+    planes_in, tile_in = 1.21, 1.21 + 0.185 * n_texts
     lines = -(-len(rows) // COLUMNS)
-    width, height = COLUMNS * _TILE_IN[0], lines * _TILE_IN[1] + 0.7
+    width, height = COLUMNS * TILE_WIDTH_IN, lines * tile_in + 0.7
     figure = Figure((width, height), dpi=110, facecolor="white")
     FigureCanvasAgg(figure)
-    figure.text(0.01, 1 - 0.14 / height, _title(dataset, len(rows)), va="top", fontsize=10, weight="bold")
-    figure.text(0.01, 1 - 0.36 / height, _caption(dataset), va="top", fontsize=8, color="#444444")
+    figure.text(0.01, 1 - 0.14 / height, title, va="top", fontsize=10, weight="bold")
+    figure.text(0.01, 1 - 0.36 / height, caption, va="top", fontsize=8, color="#444444")
     patches = dataset.patches_at(rows)
     masks = None if dataset.masks is None else dataset.masks_at(rows)
-    for place, row in enumerate(rows):
+    for place, text in enumerate(texts):
         line, column = divmod(place, COLUMNS)
         left = (column + 0.02) / COLUMNS
-        bottom = 1 - (0.6 + (line + 0.64) * _TILE_IN[1]) / height
-        axes = figure.add_axes((left, bottom, 0.96 / COLUMNS, 0.62 * _TILE_IN[1] / height))
+        bottom = 1 - (0.6 + line * tile_in + planes_in + 0.04) / height
+        axes = figure.add_axes((left, bottom, 0.96 / COLUMNS, planes_in / height))
         _draw_planes(axes, patches[place], None if masks is None else masks[place], dataset.kind)
-        text = "\n".join(describe(dataset.cases[row], dataset.schema))
-        figure.text(left, bottom - 0.04 / height, text, va="top", fontsize=6.2, linespacing=1.25)
+        below = "\n".join(_short(said, 90) for said in text)
+        figure.text(left, bottom - 0.04 / height, below, va="top", fontsize=6.2, linespacing=1.25)
     try:
         figure.savefig(path, metadata={"Software": None} if path.suffix.lower() == ".png" else None)
     except OSError as error:
@@ -64,7 +80,6 @@ def draw_contact_sheet(dataset: Dataset, path: Path | str, n_cases: int = 24, se
             found=f"{path}: cannot be written: {error.strerror}",
             expected="a place where files may be written",
         ) from None
-    return rows
 
 
 def choose(dataset: Dataset, n_cases: int, seed: int) -> list[int]:
@@ -91,7 +106,7 @@ def describe(case: Case, schema: Schema) -> list[str]:
     ]
     disease = [_graded(case, schema, schema.disease)] if schema.disease else []
     grades = [_graded(case, schema, name) for name in schema.names if name != schema.disease]
-    return [_short(case.id, 60), "  ".join([*disease, *known]), *_lines(grades)]
+    return [_short(case.id, 60), "  ".join([*disease, *known]), *laid_out(grades)]
 
 
 def planes(patch: Shaped[np.ndarray, "*patch"]) -> list[Shaped[np.ndarray, "rows columns"]]:
@@ -136,16 +151,16 @@ def _graded(case: Case, schema: Schema, name: str) -> str:
     return f"{_short(name, 20)} {schema[name].states[state]}{share}"
 
 
-def _lines(grades: list[str]) -> list[str]:
+def laid_out(grades: list[str], lines: int = LINES) -> list[str]:
     """Lay grades out in as many lines as there is room for; what does not fit is counted."""
-    lines = [""]
+    found = [""]
     for number, grade in enumerate(grades):
-        if len(lines[-1]) + 2 + len(grade) > LINE and lines[-1]:
-            if len(lines) == LINES:
-                return [*lines[:-1], f"{lines[-1]}  and {len(grades) - number} more"]
-            lines.append("")
-        lines[-1] += ("  " if lines[-1] else "") + grade
-    return lines
+        if len(found[-1]) + 2 + len(grade) > LINE and found[-1]:
+            if len(found) == lines:
+                return [*found[:-1], f"{found[-1]}  and {len(grades) - number} more"]
+            found.append("")
+        found[-1] += ("  " if found[-1] else "") + grade
+    return found
 
 
 def _state(case: Case, disease: str | None) -> int:
@@ -153,7 +168,8 @@ def _state(case: Case, disease: str | None) -> int:
     return -1 if label is None else int(np.argmax(label))
 
 
-def _title(dataset: Dataset, n_shown: int) -> str:
+def title_of(dataset: Dataset, n_shown: int) -> str:
+    """Say whose images these are; phantoms are called phantoms."""
     n_patients = dataset.counts.get("patients", 0)
     if "phantom" in dataset.kind:
         return f"PHANTOMS, not images of patients: {n_shown} of {len(dataset):,}"
