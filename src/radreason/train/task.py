@@ -66,7 +66,7 @@ class Task:
 
         One row per case, or one per reader that weighs 1 / readers: then combinations of grades
         stay together that an average over readers would take apart. The disease is the case's own label in
-        each of them.
+        each of them, and so is whatever a reader does not say, as the size that was measured.
         """
         consensus = Labels.of({n: c[self.rows.training] for n, c in self.labels.items()}, self.schema)
         if self.truth == "consensus":
@@ -79,11 +79,9 @@ class Task:
             for reading in known or [None]:
                 weights.append(1 / max(1, len(known)))
                 for name in self.schema.names:
+                    said = None if reading is None or name == self.disease else reading.get(name)
                     of_case = self.labels[name][row]
-                    if name == self.disease or reading is None:
-                        columns[name].append(None if np.isnan(of_case).any() else of_case)
-                    else:
-                        columns[name].append(reading.get(name))
+                    columns[name].append(said or (None if np.isnan(of_case).any() else of_case))
         return Labels.of(columns, self.schema, weights)
 
 
