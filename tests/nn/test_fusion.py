@@ -1,4 +1,4 @@
-"""Fusion and tempered evidence against their equations, one number at a time."""
+"""Fusion against its equations, one number at a time."""
 
 import math
 
@@ -7,7 +7,6 @@ import torch
 from torch.testing import assert_close
 
 from radreason import InputError, Schema, Variable
-from radreason.nn.evidence import TemperedEvidence
 from radreason.nn.fusion import ResidualFusion
 
 SIZES = {"a": 2, "b": 3, "c": 4}
@@ -105,45 +104,10 @@ def test_a_disease_alone_can_be_fused():
     assert len(list(fusion.parameters())) == 2
     belief = beliefs(1)[:, 2:5]
     assert fusion(belief, belief).shape == belief.shape
-    with pytest.raises(InputError, match="without a disease"):
+    with pytest.raises(InputError) as error:
         ResidualFusion(SCHEMA.subset(["a", "c"]))
-
-
-@pytest.mark.parametrize("form", ["ratio", "prior"])
-def test_tempering_equals_its_formula(form):
-    layer, prior, got = TemperedEvidence(SCHEMA, form, temperature=0.3), beliefs(3)[0], beliefs(1)
-    layer.set_prior(prior)
-    for case, out in zip(got.tolist(), layer(got), strict=True):
-        want = []
-        for name, k in SIZES.items():
-            own = range(STARTS[name], STARTS[name] + k)
-            values = [
-                (case[c] / prior[c].item()) ** 0.3 if form == "ratio" else case[c] / prior[c].item() ** 0.3
-                for c in own
-            ]
-            want += [v / sum(values) for v in values]
-        assert_close(out, torch.tensor(want))
-
-
-def test_temperature_one_and_a_flat_prior_change_nothing():
-    assert_close(TemperedEvidence(SCHEMA, temperature=1.0)(beliefs(1)), beliefs(1))
-
-
-def test_the_temperature_is_learned_or_not_and_the_prior_is_saved():
-    layer = TemperedEvidence(SCHEMA)
-    layer(beliefs(1))[:, 0].sum().backward()
-    assert layer.log_temperature.grad != 0
-    assert not TemperedEvidence(SCHEMA, learn=False).log_temperature.requires_grad
-    layer.set_prior(beliefs(3)[0])
-    other = TemperedEvidence(SCHEMA)
-    other.load_state_dict(layer.state_dict())
-    assert_close(other(beliefs(1)), layer(beliefs(1)))
-
-
-def test_what_is_no_prior_or_temperature_is_refused():
-    with pytest.raises(InputError, match="sums per variable"):
-        TemperedEvidence(SCHEMA).set_prior(torch.full((9,), 0.2))
-    with pytest.raises(InputError, match="width 5"):
-        TemperedEvidence(SCHEMA).set_prior(torch.full((5,), 0.2))
-    with pytest.raises(InputError, match="temperature of 0"):
-        TemperedEvidence(SCHEMA, temperature=0.0)
+    assert str(error.value) == (
+        "a schema without a disease: a, c\n"
+        "  expected: one of its variables named as the disease\n"
+        "  try: Schema(variables, disease='c')"
+    )

@@ -52,11 +52,13 @@ class TemperedEvidence(nn.Module):
     def set_prior(self, prior: Float[Tensor, " K"]) -> None:
         """Take over the prior that the beliefs were trained under, for instance the share of each state."""
         sums = torch.stack([piece.sum() for piece in self.schema.split(prior)])
-        if not ((prior >= 0).all() and torch.allclose(sums, torch.ones_like(sums), atol=1e-4)):
-            raise InputError(
-                found=f"a prior whose sums per variable are {[round(s, 4) for s in sums.tolist()]}",
-                expected="a distribution per variable",
-            )
+        wrong, found = ~(prior >= 0), ""
+        if wrong.any():
+            found = f"a prior of {float(prior[wrong][0]):g} for a state"
+        elif not torch.allclose(sums, torch.ones_like(sums), atol=1e-4):
+            found = f"a prior whose sums per variable are {[round(s, 4) for s in sums.tolist()]}"
+        if found:
+            raise InputError(found, expected="a distribution per variable")
         self.log_prior.copy_(packed.log(prior, FLOOR))
 
     def forward(self, beliefs: Float[Tensor, "B K"]) -> Float[Tensor, "B K"]:
