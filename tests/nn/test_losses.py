@@ -120,6 +120,33 @@ def test_where_nothing_is_known_nothing_is_lost():
     assert HybridLoss(SCHEMA)(diagnosis(), truth).total == 0
 
 
+@pytest.mark.parametrize("form", ["per_element", "cross_entropy"])
+def test_what_is_missing_has_no_gradient_whatever_is_believed_of_it(form):
+    truth = pack_targets(SCHEMA, LABELS)
+    missing = torch.zeros(4, 9, dtype=torch.bool)
+    missing[2, :2] = missing[3, 5:] = True
+    p = beliefs(1).masked_fill(missing, 0.0).requires_grad_()
+    loss = HybridLoss(SCHEMA, form=form, balance=torch.tensor(BALANCE)).per_variable(p, truth)
+    assert (loss == 0).tolist() == [[False] * 3, [False] * 3, [True, False, False], [False, False, True]]
+    (gradient,) = torch.autograd.grad(loss.sum(), p)
+    assert (gradient[missing] == 0).all()
+    assert (gradient[~missing] != 0).any(dim=0).all()
+
+
+@pytest.mark.parametrize("form", ["per_element", "cross_entropy"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_exact_zeros_and_ones_of_a_network_are_finite_and_a_mistake_costs_most(form, dtype):
+    """A network whose tables hold zeros says so, right or wrong."""
+    sure = torch.tensor([[1, 0, 0, 1, 0, 0, 0, 0, 1]] * 2, dtype=dtype, requires_grad=True)
+    codes = {"a": torch.tensor([0, 1]), "b": torch.tensor([1, 0]), "c": torch.tensor([3, 3])}
+    loss = HybridLoss(SCHEMA, form=form).per_variable(sure, pack_targets(SCHEMA, codes))
+    assert loss.isfinite().all()
+    assert loss[0].tolist() == [0, 0, 0]
+    assert (loss[1] > 80).tolist() == [True, True, False]
+    loss.sum().backward()
+    assert sure.grad.isfinite().all()
+
+
 def test_balance_gives_every_state_the_same_say():
     truth = pack_targets(SCHEMA, {"b": torch.tensor([0, 0, 0, 1, -1])})
     weights = SCHEMA.split(class_balance(SCHEMA, truth))[1]
@@ -131,16 +158,37 @@ def test_balance_gives_every_state_the_same_say():
 @pytest.mark.parametrize(
     ("labels", "said"),
     [
-        ({"b": torch.tensor([0, 3])}, "labels of 'b' from 0 to 3"),
-        ({"b": torch.tensor([-2, 0])}, "from -2 to 0"),
-        ({"b": torch.tensor([[0.5, 0.2, 0.2]])}, "case 0 of the batch, that sums to 0.9"),
-        ({"b": torch.tensor([[1.5, -0.5, 0.0]])}, "sums to 1"),
-        ({"b": torch.tensor([[1.0, 0.0]])}, r"shape \(1, 2\)"),
-        ({"b": torch.tensor([0, 1]), "a": torch.tensor([1])}, "b 2, a 1"),
-        ({}, "none"),
-        ({"d": torch.tensor([0])}, "'d'"),
+        (
+            {"b": torch.tensor([0, 3])},
+            "labels of 'b' from 0 to 3\n  expected: 0 to 2, or -1 where it is missing",
+        ),
+        (
+            {"b": torch.tensor([-2, 0])},
+            "labels of 'b' from -2 to 0\n  expected: 0 to 2, or -1 where it is missing",
+        ),
+        (
+            {"b": torch.tensor([[0.5, 0.3, 0.2], [0.5, 0.2, 0.2]])},
+            "a label of 'b', case 1 of the batch, that sums to 0.9\n"
+            "  expected: a distribution over its states, or NaN where it is missing",
+        ),
+        (
+            {"b": torch.tensor([[1.5, -0.5, 0.0]])},
+            "a label of 'b', case 0 of the batch, that sums to 1\n"
+            "  expected: a distribution over its states, or NaN where it is missing",
+        ),
+        (
+            {"b": torch.tensor([[1.0, 0.0]])},
+            "labels of 'b': torch.float32, shape (1, 2)\n  expected: integers (cases,), or floats (cases, 3)",
+        ),
+        (
+            {"b": torch.tensor([0, 1]), "a": torch.tensor([1])},
+            "labels for different numbers of cases: b 2, a 1\n  expected: one number",
+        ),
+        ({}, "labels for different numbers of cases: none\n  expected: one number"),
+        ({"d": torch.tensor([0])}, "unknown variable among the labels: 'd'\n  expected: one of a, b, c"),
     ],
 )
 def test_labels_that_cannot_be_are_refused(labels, said):
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError) as error:
         pack_targets(SCHEMA, labels)
+    assert str(error.value) == said
