@@ -1,0 +1,112 @@
+"""The whole hybrid as settings build it: both presets, and every part switched on and off."""
+
+from itertools import product
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from radreason import InputError, build, config
+from radreason.nn.losses import pack_targets
+
+presets = pytest.mark.parametrize("preset", ["paper", "recommended"])
+both = pytest.mark.parametrize("dims", [2, 3])
+
+LABELS = {
+    "a": torch.tensor([0, 1, -1, 1, 0]),
+    "b": torch.tensor([2, 0, 1, -1, 0]),
+    "c": torch.tensor([[0.1, 0.2, 0.3, 0.4], [0, 1, 0, 0], [0.5, 0.5, 0, 0], [torch.nan] * 4, [0, 0, 0, 1]]),
+}
+
+
+def loss_of(preset, model):
+    loss, truth = build.loss(config.resolve({"preset": preset}).loss, model.schema), model.schema
+    return lambda seen: loss(seen, pack_targets(truth, LABELS)).total
+
+
+@presets
+@both
+def test_gradients_reach_every_parameter(preset, dims, built, images):
+    """Summed over some batches, for ReLUs sleep at times."""
+    model = built(preset, dims)
+    loss = loss_of(preset, model)
+    for _ in range(10):
+        loss(model(images(dims))).backward()
+    dead = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
+    assert dead == []
+    assert all(p.grad.isfinite().all() for p in model.parameters())
+
+
+@presets
+@both
+def test_a_batch_of_two_is_two_batches_of_one(preset, dims, built, images):
+    model, x = built(preset, dims), images(dims)
+    model(x)  # batch norm has seen something
+    model.eval()
+    both = model(x[:2]).stages
+    single = [model(x[i : i + 1]).stages for i in range(2)]
+    assert list(both) == ["evidence", "bn1", "gcn_in", "gcn_out", "fusion", "bn2"]
+    for stage, belief in both.items():
+        assert_close(belief, torch.cat([one[stage] for one in single]), msg=stage)
+
+
+@presets
+def test_one_case_is_refused_in_training_and_diagnosed_in_evaluation(preset, built, images):
+    model, x = built(preset, 2), images(2, n=1, size=16)
+    with pytest.raises(InputError) as error:
+        model(x)
+    assert str(error.value) == (
+        "a batch of one case in training\n"
+        "  expected: two or more: batch norm takes its statistics from them\n"
+        "  try: drop the last batch where it is incomplete, or call .eval() to diagnose one case"
+    )
+    seen = model.eval()(x)
+    assert_close(seen.disease.sum(dim=1), torch.ones(1))
+
+
+GRAPHS = [
+    (False, False),
+    *(
+        ({"channels": 6, "layers": 2, "attention": attention, "squeeze_excite": excite}, fusion)
+        for attention in ("sigmoid", "softmax", False)
+        for excite in (True, False)
+        for fusion in ({}, False)
+    ),
+]
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("second", [True, False])
+@pytest.mark.parametrize("preset", ["paper", "recommended"])
+def test_every_combination_of_parts_is_built_and_takes_a_step(first, second, preset, built, images):
+    nets = {name: {} if on else False for name, on in [("first_net", first), ("second_net", second)]}
+    for (graph, fusion), pyramid in product(GRAPHS, [4, False]):
+        small = {"name": "compact", "width": 2, "pyramid": pyramid, "features": 6}
+        model = built(preset, 2, **nets, graph=graph, fusion=fusion, backbone=small)
+        parts = {name for name, part in model.named_children() if part is not None}
+        on = {"first_net": first, "second_net": second, "graph": graph is not False}
+        assert {name for name in on if name in parts} == {name for name, is_on in on.items() if is_on}
+        assert (model.fusion is not None) is (graph is not False and fusion is not False)
+
+        loss = loss_of(preset, model)(model(images(2)))
+        loss.backward()
+        assert loss.isfinite()
+        torch.optim.Adam(model.parameters()).step()
+        assert all(p.isfinite().all() for p in model.parameters())
+        assert loss_of(preset, model)(model(images(2))).isfinite()
+
+
+def test_settings_reach_the_parts(built):
+    model = built("recommended", 2, graph={"attention": "softmax", "layers": 1, "shared": False}, bias=False)
+    assert [layer.node_attention.kind for layer in model.graph.layers] == ["softmax"]
+    assert model.graph.layers[0].convolution.aggregate.edge_weights.kind == "unit"
+    assert model.fusion.form == "log"
+    assert model.first_evidence.form == model.second_evidence.form == "ratio"
+    assert model.first_evidence.temperature.item() == pytest.approx(0.5)
+    assert model.evidence.linear.bias is None
+    paper = built("paper", 3)
+    assert paper.first_evidence is None
+    assert paper.second_evidence is None
+    assert paper.fusion.form == "probability"
+    assert [layer.node_attention.kind for layer in paper.graph.layers] == ["sigmoid"] * 2
+    assert paper.backbone[0].extra_repr() == "-1000, 400"
