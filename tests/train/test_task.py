@@ -30,13 +30,17 @@ def patients(task, rows):
 
 
 @pytest.mark.parametrize(("repeat", "fold"), EVERY_FOLD)
-def test_no_patient_is_in_two_parts_and_every_case_is_in_one(task_of, splits, repeat, fold):
-    task = task_of(repeat=repeat, fold=fold)
-    rows = [task.rows.training, task.rows.validation, task.rows.testing]
-    assert sorted(np.concatenate(rows).tolist()) == list(range(40))
-    one, two, three = (patients(task, part) for part in rows)
-    assert not one & two | one & three | two & three
-    assert np.array_equal(task.rows.testing, splits.testing(repeat, fold))
+def test_no_patient_is_in_two_parts_and_no_case_with_a_diagnosis_is_left_out(task_of, splits, repeat, fold):
+    for seed in range(5):  # at some of them a patient is validated of whom another case has no diagnosis
+        task = task_of(f"train.seed={seed}", repeat=repeat, fold=fold)
+        rows = [task.rows.training, task.rows.validation, task.rows.testing]
+        one, two, three = (patients(task, part) for part in rows)
+        assert not one & two | one & three | two & three
+        unused = set(range(40)) - set(np.concatenate(rows))
+        assert sum(map(len, rows)) + len(unused) == 40
+        assert all(task.dataset.cases[row].labels["malignancy"] is None for row in unused)
+        assert patients(task, unused) <= two
+        assert np.array_equal(task.rows.testing, splits.testing(repeat, fold))
 
 
 @pytest.mark.parametrize(("repeat", "fold"), EVERY_FOLD)
@@ -207,7 +211,7 @@ def test_records_of_the_consensus_are_the_training_labels(task_of):
             assert found == pytest.approx(list(label or [np.nan] * len(found)), nan_ok=True)
 
 
-def test_records_of_the_readers_are_what_each_of_them_said(task_of):
+def test_records_of_the_readers_are_what_each_of_them_said_and_else_the_label(task_of):
     task = task_of("refit.truth=readers", fold=4)
     records, at, alone = task.records(), 0, 0
     for row in task.rows.training:
@@ -219,11 +223,12 @@ def test_records_of_the_readers_are_what_each_of_them_said(task_of):
         assert len(set(weights)) == 1
         for reading in said:
             for v, variable in enumerate(task.schema):
-                of_case = case.labels[variable.name]
-                wanted = [np.nan] * variable.size if of_case is None else list(of_case)
-                if reading is not None and variable.name != "malignancy":
-                    state = reading[variable.name]
-                    wanted = [np.nan if state is None else float(state == s) for s in variable.states]
+                label = case.labels[variable.name]
+                state = reading and reading[variable.name]
+                if variable.name == "malignancy" or state is None:
+                    wanted = [np.nan] * variable.size if label is None else list(label)
+                else:
+                    wanted = [float(state == s) for s in variable.states]
                 assert records.columns[v][at].tolist() == pytest.approx(wanted, nan_ok=True)
             at += 1
     assert at == records.n_cases > len(task.rows.training)
@@ -231,15 +236,16 @@ def test_records_of_the_readers_are_what_each_of_them_said(task_of):
     assert records.total_weight == pytest.approx(len(task.rows.training))
 
 
-def test_readers_who_graded_nothing_do_not_count(write_dataset, tmp_path, experiment):
+def test_readers_who_graded_nothing_do_not_count(dataset, write_dataset, tmp_path, experiment):
     def change(number, case, image):
         silent = {name: None for name in case.labels}
-        return replace(case, readings=(*case.readings, silent, silent)), image
+        return replace(case, readings=(silent, *case.readings, silent)), image
 
-    task = make_task(experiment("refit.truth=readers"), write_dataset(tmp_path, change), None)
-    records = task.records()
-    assert records.total_weight == pytest.approx(len(task.rows.training))
-    assert not records.missing.all(axis=1).any()
+    settings = experiment("refit.truth=readers")
+    plain, more = (make_task(settings, d, None).records() for d in (dataset, write_dataset(tmp_path, change)))
+    assert np.array_equal(more.weights, plain.weights)
+    for one, other in zip(more.columns, plain.columns, strict=True):
+        assert np.array_equal(one, other, equal_nan=True)
 
 
 def all_benign(number, case, image):
