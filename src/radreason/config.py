@@ -41,8 +41,8 @@ class Data(Section):
     """Which cases and variables, and what is true of them.
 
     ``attributes``: "all" of the dataset; "blanket", the disease's Markov blanket in the network of the
-    training cases; "figure", the five of the paper's figure; or a list. ``leave_out`` are dropped from
-    these where the dataset has them. ``targets`` of the attributes: the dataset's "consensus", or the
+    training cases; "figure", the five of the paper's figure; or a list. ``leave_out`` are dropped from the
+    first two where the dataset has them. ``targets`` of the attributes: the dataset's "consensus", or the
     share of "readers" behind each state; the disease always keeps the dataset's label. ``image_size``:
     the edge of the images, cut from the middle of the dataset's own if smaller. ``fraction`` of the
     training cases; ``validation``: the share of them that only chooses epoch, temperature and threshold.
@@ -116,6 +116,8 @@ class Network(Section):
             raise ValueError(f"structure = 'best', with which alone disease = {self.disease!r} goes")
         if self.structure != "best" and self.max_parents is not None:
             raise ValueError("structure = 'best', with which alone max_parents goes")
+        if self.disease != "full" and self.max_parents is not None:
+            raise ValueError("no max_parents, for the disease is the child of all attributes")
         return self
 
 
@@ -169,8 +171,8 @@ class Refit(Section):
     """Phase 2: when the networks are learned anew, and from what.
 
     ``schedule = "once"``: from ground truth, before training, and never again. Otherwise after every
-    ``every`` epochs, ``most`` times, from the first ``warm_up`` epochs on. ``truth_share`` of the weight
-    of the labels stays with ground truth, the rest goes to the latest predictions. ``truth``: the
+    ``every`` epochs, counted from the end of ``warm_up`` epochs, ``most`` times. ``truth_share`` of the
+    weight of the labels stays with ground truth, the rest goes to the latest predictions. ``truth``: the
     consensus of a case, or one row per reader. ``predictions``: each case as the "product" of
     its beliefs, or as ``draws`` from their "joint" posterior under the network of before.
     ``structure = false`` learns tables alone anew.

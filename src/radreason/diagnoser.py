@@ -50,7 +50,7 @@ class Diagnoser:
 
         Larger images are cut to their middle.
         """
-        patches = self._patches(images)
+        patches = self._patches(images).to(self.device)
         found: list[Diagnosis] = []
         with torch.no_grad():
             for part in patches.split(AT_ONCE):
@@ -65,6 +65,11 @@ class Diagnoser:
         return Diagnoser(self.schema, self.patch, {name: self.models[name]}, *chosen)
 
     @property
+    def device(self) -> torch.device:
+        """Where the models are."""
+        return next(next(iter(self.models.values())).parameters()).device
+
+    @property
     def networks(self) -> dict[str, BayesNet]:
         """The Bayesian networks that are on, bn1 and bn2; of one model alone."""
         model = self._only("networks")
@@ -73,7 +78,7 @@ class Diagnoser:
 
     def export(self, path: Path | str) -> Path:
         """Write one model as .pt2 or .onnx, to be run without this package; see `radreason.nn.export`."""
-        return export(self._only("an export"), torch.zeros(1, 1, *self.patch), Path(path))
+        return export(self._only("an export"), torch.zeros(1, 1, *self.patch, device=self.device), Path(path))
 
     def _only(self, what: str) -> HybridDiagnoser:
         if len(self.models) > 1:

@@ -75,11 +75,13 @@ def train(
     with waiting("getting ready", silent=json):
         from radreason.data.dataset import Dataset
         from radreason.report.run_pictures import draw_run
-        from radreason.train.training import Order, train
+        from radreason.train.training import Order, leads, train
 
         Dataset.open(data)
     order = Order(settings, data, out, repeat, fold, resume, devices, accelerator)
     summary = train(order, None if json else Terminal())
+    if not leads():
+        return
     with waiting("drawing", silent=json):
         pictures = draw_run(out, Dataset.open(data))
     if json:

@@ -23,8 +23,8 @@ class LosslessPooling(nn.Module):
     """Global average pooling after neighbours have become channels (paper, "The Backbone Stage").
 
     A map of 64 x 64 x 256 is reshaped to 32 x 16 x 2048 by joining the channels of every 2 x 4 neighbours,
-    and then averaged to 2048 numbers: the finer the map, the more neighbours are joined, and
-    every map pools to the same width. Where neighbours do not fit into a map, its last voxels are repeated.
+    and then averaged to 2048 numbers: the fewer channels a map has, the more neighbours are joined,
+    and every map pools to the same width. Where neighbours do not fit, a map's last voxels are repeated.
 
     >>> LosslessPooling(dims=2, channels=256, width=2048).block
     (2, 4)

@@ -66,7 +66,7 @@ class Potentials:
 def posterior(
     plan: Plan, tables: Sequence[Tensor], evidence: Sequence[Float[Tensor, "B _"]]
 ) -> tuple[list[Float[Tensor, "B _"]], Float[Tensor, " B"]]:
-    r"""Posterior of every variable and log-probability of the evidence (paper Eq. {bn-att-multi}).
+    r"""Posterior of every variable and log-probability of the evidence (paper Eq. (bn-att-multi)).
 
     .. math:: P(x_i \mid e) = \frac{1}{Z} \sum_{x \setminus x_i} \prod_v P(x_v \mid x_{pa(v)})\,\lambda_v(x_v)
     """

@@ -72,11 +72,10 @@ class Loop:
         self.model: HybridDiagnoser = step.model
         self.optimizer = make_optimizer(settings.train, step.model)
         self.step, self.wrapped_optimizer = fabric.setup(step, self.optimizer)
-        core = task.dataset.core
-        if settings.data.image_size is not None:
-            core = (settings.data.image_size,) * len(core)
-        self.images = Images(task.dataset, core, fabric.device, keep=settings.train.keep_images)
+        core = image_shape(settings, task)
         self.augmentation = augmentation(settings.train)
+        self.augmentation.check(task.dataset.patches.shape[1:], core)
+        self.images = Images(task.dataset, core, fabric.device, keep=settings.train.keep_images)
         self.truth = task.records()
         self.progress = Progress()
         self._check_batches()
@@ -175,7 +174,7 @@ class Loop:
                 for stage, belief in told["stages"].items():
                     _put(beliefs, stage, part, belief, len(training))
             if number + 1 == len(batches):
-                gradients = gradient_norms(self.model)
+                gradients = gradient_norms(self.model, self._scale())
             if settings.clip is not None:
                 self.fabric.clip_gradients(self.step, self.wrapped_optimizer, max_norm=settings.clip)
             self.wrapped_optimizer.step()
@@ -235,11 +234,7 @@ class Loop:
             score = list(validation.values())[-1][choose]
             merit = -score if choose == "log_loss" else score
         is_best = (
-            self.progress.best is None
-            or choose == "last"
-            or not validation
-            or math.isnan(merit)
-            or merit > self.progress.best
+            self.progress.best is None or choose == "last" or not validation or merit > self.progress.best
         )
         if is_best:
             self.progress.best = merit if math.isfinite(merit) else None
@@ -344,6 +339,11 @@ class Loop:
         }
         return [stage for stage, is_on in parts.items() if is_on]
 
+    def _scale(self) -> float:
+        """By how much half precision has enlarged the gradients, lest they vanish."""
+        scaler = getattr(self.fabric.strategy.precision, "scaler", None)
+        return float(scaler.get_scale()) if scaler is not None else 1.0
+
     def _images_in_precision(self, images: Tensor) -> Tensor:
         converted: Tensor = self.fabric.strategy.precision.convert_input(images.to(self.fabric.device))
         return converted
@@ -357,6 +357,18 @@ class Loop:
 
 
 _AT_ONCE = 32
+
+
+def image_shape(settings: config.Experiment, task: Task) -> tuple[int, ...]:
+    """Shape of the images that the network sees; the margin of a patch is there for augmentation alone."""
+    core, size = task.dataset.core, settings.data.image_size
+    if size is not None and any(size > n for n in core):
+        raise InputError(
+            found=f"data.image_size = {size} and images of {' x '.join(map(str, core))}",
+            expected="no more than the images have",
+            hint=f"data.image_size={min(core)}, or a dataset prepared with a larger --size",
+        )
+    return core if size is None else (size,) * len(core)
 
 
 def _put(

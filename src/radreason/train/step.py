@@ -54,19 +54,22 @@ def rate_at(settings: config.Train, epoch: float) -> float:
     >>> [rate_at(config.Train(), epoch) for epoch in (0, 29.9, 30, 60)]
     [0.001, 0.001, 0.0001, 1e-05]
     """
-    rising = min(1.0, epoch / settings.rising) if settings.rising else 1.0
+    rising = min(1.0, 0.01 + 0.99 * epoch / settings.rising) if settings.rising else 1.0
     if settings.schedule == "step":
         steps = int(epoch // settings.step_every)
         return rising * float(f"{settings.rate * settings.step_factor**steps:.12g}")
     return rising * settings.rate * 0.5 * (1 + math.cos(math.pi * min(1.0, epoch / settings.epochs)))
 
 
-def gradient_norms(model: HybridDiagnoser) -> dict[str, float]:
-    """Length of the gradient that each part was given: a part at zero learns nothing."""
+def gradient_norms(model: HybridDiagnoser, scale: float = 1.0) -> dict[str, float]:
+    """Length of the gradient that each part was given: a part at zero learns nothing.
+
+    ``scale`` is what the loss was multiplied by for the sake of half precision.
+    """
     norms = {}
     for name in PARTS:
         part = getattr(model, name)
         gradients = [p.grad for p in part.parameters() if p.grad is not None] if part is not None else []
         if gradients:
-            norms[name] = float(torch.stack([g.norm() for g in gradients]).norm())
+            norms[name] = float(torch.stack([g.norm() for g in gradients]).norm()) / scale
     return norms

@@ -14,7 +14,9 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +24,9 @@ import numpy as np
 import torch
 from lightning_fabric import Fabric
 from lightning_fabric.strategies.ddp import DDPStrategy
+from torch import multiprocessing
+from torch.multiprocessing.spawn import ProcessRaisedException
+from torch.nn.parallel import DistributedDataParallel
 
 from radreason import build, config
 from radreason.data.dataset import Dataset
@@ -32,7 +37,7 @@ from radreason.nn.hybrid import HybridDiagnoser
 from radreason.nn.losses import Targets, class_balance
 from radreason.nn.recompute import recompute
 from radreason.nn.sync_norm import synchronise
-from radreason.run_folder import LAST, PLAN, SUMMARY, read_plan, read_summary, write_plan
+from radreason.run_folder import PLAN, SUMMARY, read_plan, read_summary, write_plan
 from radreason.train.loop import Loop
 from radreason.train.results import write_results
 from radreason.train.step import Step
@@ -60,14 +65,22 @@ def train(order: Order, watcher: Watcher | None = None) -> dict[str, Any]:
     """Train one model; give the summary that its folder then holds."""
     watcher = watcher or Watcher()
     fabric = _fabric(order)
-    try:
-        if isinstance(fabric.strategy, DDPStrategy):
-            fabric.launch(_take_part, order, watcher)  # type: ignore[arg-type]
-        else:
-            _take_part(fabric, order, watcher)
-    finally:
-        watcher.ended()
+    if isinstance(fabric.strategy, DDPStrategy):
+        refused = multiprocessing.get_context("spawn").SimpleQueue()
+        try:
+            fabric.launch(partial(_report, order=order, watcher=watcher, refused=refused))
+        except ProcessRaisedException:
+            if refused.empty():
+                raise
+            raise refused.get() from None
+    else:
+        _take_part(fabric, order, watcher)
     return read_summary(order.folder)
+
+
+def leads() -> bool:
+    """Whether this process is the one of a training that writes and speaks; torchrun starts several."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def _fabric(order: Order) -> Fabric:
@@ -85,22 +98,40 @@ def _fabric(order: Order) -> Fabric:
     strategy: str | DDPStrategy = "auto"
     if order.devices > 1 or by_torchrun:
         # A part may be without gradient; buffers are networks and statistics, which are kept equal here.
+        known = signature(DistributedDataParallel).parameters
+        buffers = "forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers"
         strategy = DDPStrategy(
             start_method="popen" if by_torchrun else "spawn",
             find_unused_parameters=True,
-            broadcast_buffers=False,
+            **{buffers: False},
         )
     precision = order.settings.train.precision
     return Fabric(accelerator=accelerator, devices=order.devices, strategy=strategy, precision=precision)
 
 
+def _report(fabric: Fabric, order: Order, watcher: Watcher, refused: Any) -> None:
+    """Take part in one of several processes; an error in the input goes to the one that started them."""
+    try:
+        _take_part(fabric, order, watcher)
+    except InputError as error:
+        refused.put(error)
+        raise
+
+
 def _take_part(fabric: Fabric, order: Order, watcher: Watcher) -> None:
     """Do what each process does."""
+    try:
+        _train(fabric, order, watcher)
+    finally:
+        watcher.ended()
+
+
+def _train(fabric: Fabric, order: Order, watcher: Watcher) -> None:
     settings, dataset = order.settings, Dataset.open(order.dataset)
     splits = Splits.read(dataset) if order.fold is not None else None
     task = make_task(settings, dataset, splits, order.repeat, order.fold)
     plan = _plan(order, task, fabric.world_size)
-    goes_on = _prepare_folder(order, plan, watcher) if fabric.global_rank == 0 else False
+    goes_on = _check_folder(order, plan, watcher) if fabric.global_rank == 0 else False
     goes_on = fabric.broadcast(goes_on)
     if goes_on and (order.folder / SUMMARY).is_file():
         if fabric.global_rank == 0:
@@ -109,13 +140,19 @@ def _take_part(fabric: Fabric, order: Order, watcher: Watcher) -> None:
     with _deterministic():
         step = _step(settings, task, fabric.world_size)
         loop = Loop(settings, task, step, fabric, order.folder, watcher)
+        if loop.leads and not goes_on:  # now that all that could be refused was not
+            write_plan(order.folder, plan)
+        fabric.barrier()
         loop.resume()
         if loop.leads:
             watcher.began(plan, loop.progress.epochs)
             if goes_on and loop.progress.epochs:
                 watcher.note(f"going on after {loop.progress.epochs} of {settings.train.epochs} epochs")
+            if settings.data.validation and not len(task.rows.validation):
+                watcher.note("too few patients to keep some for validation: the last epoch counts")
         loop.run()
         write_results(loop, plan)
+        fabric.barrier()
 
 
 def new_model(settings: config.Experiment, task: Task) -> HybridDiagnoser:
@@ -193,7 +230,7 @@ def _plan(order: Order, task: Task, world_size: int) -> dict[str, Any]:
     }
 
 
-def _prepare_folder(order: Order, plan: Mapping[str, Any], watcher: Watcher) -> bool:
+def _check_folder(order: Order, plan: Mapping[str, Any], watcher: Watcher) -> bool:
     """Make the folder, or find the same plan in it; tell whether a training was begun there."""
     folder = order.folder
     try:
@@ -210,7 +247,6 @@ def _prepare_folder(order: Order, plan: Mapping[str, Any], watcher: Watcher) -> 
                 expected="a new folder, an empty one, or a run to go on with",
                 hint="another name after --out",
             )
-        write_plan(folder, plan)
         return False
     before = read_plan(folder)
     if not order.resume:
@@ -222,7 +258,7 @@ def _prepare_folder(order: Order, plan: Mapping[str, Any], watcher: Watcher) -> 
     _refuse_another(before, plan, folder)
     if before.get("made_with") != plan["made_with"]:
         watcher.note("the versions of the packages are not those the training began with: bits may differ")
-    return (folder / LAST).is_file() or (folder / SUMMARY).is_file()
+    return True
 
 
 def _refuse_another(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
