@@ -106,14 +106,13 @@ def test_a_shift_is_another_slice_of_the_patch(space):
         assert torch.equal(found, image[a, b, c])
 
 
-def test_a_patch_is_shifted_first_and_turned_then():
+@pytest.mark.parametrize("k", range(24))
+def test_a_patch_is_shifted_first_turned_then_and_mirrored_last(k):
     image = patch(8, 8, 8)
-    shift, k = (1, -1, 0), 7
-    found = Augmentation(turns="cube", shift=1).apply(
-        image[None], parameters(shift=shift, turn=(k + 0.5) / 24), (6, 6, 6)
-    )
-    inner = image[2:8, 0:6, 1:7]
-    assert np.array_equal(found[0], every_turn(Augmentation(turns="cube"), inner)[k])
+    drawn = parameters(shift=(1, -1, 0), turn=(k + 0.5) / 24, mirror=(0, 0, 1))
+    found = Augmentation(flips="left-right", turns="cube", shift=1).apply(image[None], drawn, (6, 6, 6))
+    turned = every_turn(Augmentation(turns="cube"), image[2:8, 0:6, 1:7])[k]
+    assert np.array_equal(found[0], np.flip(turned, 2))
 
 
 def test_all_shifts_are_drawn_alike():

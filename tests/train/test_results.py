@@ -20,7 +20,7 @@ from radreason.train.results import calibrate, predictions_csv
 from radreason.train.task import make_task
 from radreason.train.training import Order, train
 
-CHANGES = ("data.attributes=figure", "data.validation=0.5", "train.epochs=4", "train.rate=0.02")
+CHANGES = ("data.attributes=figure", "data.validation=0.5", "train.epochs=4", "train.rate=0.05")
 STAGES = ["evidence", "bn1", "gcn_in", "gcn_out", "fusion", "bn2"]
 
 
@@ -144,7 +144,10 @@ def test_temperature_and_threshold_are_the_best_for_the_validation_cases(summary
     assert np.log(chosen["temperature"]) == pytest.approx(np.log(best_temperature(p, y)), abs=0.01)
     values = np.unique(p[:, 1])
     best = max(balanced(p, y, threshold) for threshold in (0.5, *(values[1:] + values[:-1]) / 2))
-    assert balanced(p, y, chosen["threshold"]) == pytest.approx(best)
+    if best > 0.5:
+        assert balanced(p, y, chosen["threshold"]) == pytest.approx(best)
+    else:  # no threshold is better than none
+        assert chosen["threshold"] == 0.5
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -204,7 +207,9 @@ def test_the_chosen_epoch_is_that_of_the_least_log_loss_in_the_log(run, summary)
     log = [json.loads(line) for line in (run / LOG).read_text().splitlines()]
     losses = [record["validation"]["bn2"]["log_loss"] for record in log]
     assert summary["epochs"] == len(log) == 4
-    assert summary["chosen_epoch"] == int(np.argmin(losses))
+    assert (
+        summary["chosen_epoch"] == int(np.argmin(losses)) < 3
+    )  # or nothing would show that it was gone back to
     assert summary["stages"]["validation"]["bn2"]["log_loss"] == pytest.approx(min(losses), abs=1e-5)
     assert summary["refits"] == sum(record["refit"] is not None for record in log) == 3
 
