@@ -76,6 +76,19 @@ def test_settings_reach_the_graph():
     assert model(graph={}).graph.layers[0].channel_attention is not None
 
 
+@pytest.mark.parametrize("edges", ["unit", "free", "uniform"])
+def test_settings_reach_the_edges_of_the_graph(edges):
+    (layer, *_) = model(graph={"edges": edges, "shared": False}).graph.layers
+    assert layer.convolution.aggregate.edge_weights.kind == edges
+
+
+@pytest.mark.parametrize(("attributes", "matrices"), [("each", [2, 3, 2, 3]), ("together", [2, 8])])
+@pytest.mark.parametrize("form", ["probability", "log"])
+def test_settings_reach_the_fusion(form, attributes, matrices):
+    fusion = model(fusion={"form": form, "attributes": attributes}).fusion
+    assert (fusion.form, sorted(fusion.sizes)) == (form, sorted(matrices))
+
+
 def test_without_bias_no_layer_of_the_paper_has_one():
     with_bias = {name for name, _ in model().named_parameters() if name.endswith("bias")}
     without = {name for name, _ in model(bias=False).named_parameters() if name.endswith("bias")}
