@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from radreason import InputError, build, config
+from radreason import InputError, Schema, Variable, build, config
 from radreason.nn.losses import pack_targets
 
 presets = pytest.mark.parametrize("preset", ["paper", "recommended"])
@@ -96,17 +96,74 @@ def test_every_combination_of_parts_is_built_and_takes_a_step(first, second, pre
         assert loss_of(preset, model)(model(images(2))).isfinite()
 
 
+def test_presets_differ_in_what_they_say_they_differ(built):
+    paper, recommended = built("paper", 3), built("recommended", 3)
+    assert paper.first_evidence is paper.second_evidence is None
+    assert recommended.first_evidence.form == recommended.second_evidence.form == "ratio"
+    assert recommended.second_evidence.temperature.item() == pytest.approx(0.5)
+    assert (paper.fusion.form, recommended.fusion.form) == ("probability", "log")
+    edges = [model.graph.layers[0].convolution.aggregate.edge_weights.kind for model in (paper, recommended)]
+    assert edges == ["free", "unit"]
+    assert (dict(paper.first_net.compact), list(recommended.first_net.compact)) == ({}, ["b"])
+
+
 def test_settings_reach_the_parts(built):
-    model = built("recommended", 2, graph={"attention": "softmax", "layers": 1, "shared": False}, bias=False)
-    assert [layer.node_attention.kind for layer in model.graph.layers] == ["softmax"]
-    assert model.graph.layers[0].convolution.aggregate.edge_weights.kind == "unit"
-    assert model.fusion.form == "log"
-    assert model.first_evidence.form == model.second_evidence.form == "ratio"
-    assert model.first_evidence.temperature.item() == pytest.approx(0.5)
-    assert model.evidence.linear.bias is None
-    paper = built("paper", 3)
-    assert paper.first_evidence is None
-    assert paper.second_evidence is None
-    assert paper.fusion.form == "probability"
-    assert [layer.node_attention.kind for layer in paper.graph.layers] == ["sigmoid"] * 2
-    assert paper.backbone[0].extra_repr() == "-1000, 400"
+    graph = {"attention": "softmax", "channels": 5, "layers": 1, "aggregate": "sum", "edges": "uniform"}
+    evidence = {"evidence": "prior", "temperature": 0.7, "learn_temperature": False}
+    model = built(
+        "paper",
+        3,
+        backbone={
+            "name": "compact",
+            "conv1_stride": 2,
+            "width": 3,
+            "pyramid": False,
+            "scales": 2,
+            "pooled_width": 48,
+            "features": 7,
+            "rectify": False,
+        },
+        bias=False,
+        graph=graph | {"depth": 2, "squeeze_excite": False, "shortcut": "plain"},
+        fusion={"form": "log", "attributes": "together"},
+        second_net=evidence,
+        through_nets=False,
+    )
+    window, encoder = model.backbone
+    assert (window.low, window.high) == (-1000, 400)
+    assert encoder.backbone.strides == (4, 8, 16)
+    assert (encoder.pyramid, encoder.pooling.channels) == (None, (12, 24))
+    assert [pool.width for pool in encoder.pooling.pools] == [48, 48]
+    assert (encoder.features, encoder.pooling.rectify) == (7, False)
+
+    layer = model.graph.layers[0]
+    assert layer.node_attention.kind == "softmax"
+    assert (layer.channel_attention, layer.shortcut) == (None, "plain")
+    assert layer.convolution.aggregate.aggregate == "sum"
+    assert layer.convolution.aggregate.edge_weights.kind == "uniform"
+    assert [m.out_features for m in layer.convolution.update if isinstance(m, torch.nn.Linear)] == [5, 5]
+    classifiers = [*model.graph.classify_input.linears, *model.graph.classify_output.linears]
+    assert {m.bias for m in (model.evidence.linear, model.graph.head.linear, *classifiers)} == {None}
+
+    assert (model.fusion.form, model.fusion.sizes) == ("log", [3, 6])
+    assert model.first_evidence is None
+    assert model.second_evidence.form == "prior"
+    assert model.second_evidence.temperature.item() == pytest.approx(0.7)
+    assert not model.second_evidence.log_temperature.requires_grad
+    assert not model.through_nets
+
+
+def test_a_shared_classifier_is_a_setting_for_variables_of_equal_states(built):
+    with pytest.raises(InputError, match=r"^one classifier for variables with 2, 3, 4 states\n"):
+        built("paper", 2, graph={"shared": True})
+
+
+def test_a_loss_has_the_weights_of_its_settings_and_balance_where_it_is_asked_for():
+    weights = dict(gcn_in=0.1, evidence=0.3, attributes=0.4, disease=0.5, final=0.6, gcn_out=0.7)
+    schema = Schema((Variable("a", ("no", "yes")), Variable("b", ("1", "2", "3"))), disease="b")
+    balance = torch.arange(5.0)
+    for asked, want in [(True, balance), (False, torch.ones(5))]:
+        settings = config.Loss(**weights, form="cross_entropy", balance=asked)
+        loss = build.loss(settings, schema, balance)
+        assert (loss.weights, loss.form) == (weights, "cross_entropy")
+        assert loss.balance.equal(want)

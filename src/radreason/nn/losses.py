@@ -162,11 +162,10 @@ class HybridLoss(nn.Module):
         for ``"per_element"``; the first term alone for ``"cross_entropy"``. 1 - p is the sum of the other
         states, which is exact where p rounds to one, so that a confident mistake keeps its gradient.
         """
-        known = self._within(targets.known)
-        truth = targets.beliefs.to(beliefs).masked_fill(~known, 0.0)
+        truth = targets.beliefs.to(beliefs).masked_fill(~self._within(targets.known), 0.0)
         terms = truth * _log(beliefs)
         if self.form == "per_element":
-            terms = terms + (1 - truth).masked_fill(~known, 0.0) * _log(_times(beliefs, self.others))
+            terms = terms + (1 - truth) * _log(_times(beliefs, self.others))
         weight = _times(truth * self.balance, self.states.T)
         return -weight * _times(terms, self.states.T)
 
