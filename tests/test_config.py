@@ -135,6 +135,13 @@ def test_options_of_the_best_graph_do_not_go_with_another(write, option, what):
     assert refused(path).endswith(f"\n  expected: structure = 'best', with which alone {what} goes")
 
 
+def test_a_disease_that_is_the_child_of_all_has_no_limit_of_parents(write):
+    path = write("[model.second_net]\ndisease = 'ordinal'\nmax_parents = 2")
+    assert refused(path).endswith(
+        "\n  expected: no max_parents, for the disease is the child of all attributes"
+    )
+
+
 def test_a_file_that_is_no_toml_is_refused(write):
     assert refused(write("epochs")).endswith("\n  expected: an experiment in TOML")
 

@@ -49,10 +49,10 @@ def test_a_cosine_falls_from_the_whole_rate_to_none(epoch, share):
 
 
 @pytest.mark.parametrize("schedule", ["step", "cosine"])
-def test_the_rate_rises_in_a_line_if_it_is_to(schedule):
+def test_the_rate_rises_in_a_line_from_a_hundredth_if_it_is_to(schedule):
     settings = config.Train(schedule=schedule, epochs=40, rate=0.4, rising=4)
     plain = config.Train(schedule=schedule, epochs=40, rate=0.4)
-    for epoch, share in ((0, 0), (1, 0.25), (2.5, 0.625), (4, 1), (9, 1), (35, 1)):
+    for epoch, share in ((0, 0.01), (1, 0.2575), (2, 0.505), (4, 1), (9, 1), (35, 1)):
         assert rate_at(settings, epoch) == pytest.approx(share * rate_at(plain, epoch))
 
 
@@ -94,6 +94,12 @@ def test_gradient_norms_are_those_of_all_numbers_of_a_part(step):
         ]
         assert found[name] == pytest.approx(math.sqrt(sum(x * x for x in numbers)), rel=1e-4)
         assert found[name] > 0
+
+
+def test_gradients_are_measured_before_they_were_scaled(step):
+    (1024 * step(*batch(step))["losses"]["total"]).backward()
+    scaled, found = gradient_norms(step.model), gradient_norms(step.model, scale=1024.0)
+    assert found == {name: pytest.approx(norm / 1024) for name, norm in scaled.items()}
 
 
 def test_a_part_that_is_off_or_without_gradient_has_no_norm(step):
