@@ -100,10 +100,10 @@ def _fabric(order: Order) -> Fabric:
         # A part may be without gradient; buffers are networks and statistics, which are kept equal here.
         known = signature(DistributedDataParallel).parameters
         buffers = "forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers"
+        fixed: dict[str, Any] = {"find_unused_parameters": True, buffers: False}
         strategy = DDPStrategy(
             start_method="popen" if by_torchrun else "spawn",
-            find_unused_parameters=True,
-            **{buffers: False},
+            **fixed,
         )
     precision = order.settings.train.precision
     return Fabric(accelerator=accelerator, devices=order.devices, strategy=strategy, precision=precision)
