@@ -2,9 +2,10 @@
 
 import pytest
 import torch
+from torch import nn
 
 from radreason.errors import InputError
-from radreason.nn.backbone import DenseNet121, ResNet50, features
+from radreason.nn.backbone import features
 from radreason.nn.image_encoder import image_encoder
 
 NAMES = ["resnet50", "efficientnet-b4", "densenet121", "compact"]
@@ -91,14 +92,39 @@ def test_the_networks_are_those_that_were_published(name, parameters):
     assert sum(p.numel() for p in features(name, 2, in_channels=3).parameters()) == parameters
 
 
-def test_the_last_map_is_what_the_whole_network_pools(build):
-    images = torch.randn(1, 1, 32, 32)
-    resnet, densenet = build("resnet50", 2), build("densenet121", 2)
-    assert isinstance(resnet, ResNet50)
-    assert isinstance(densenet, DenseNet121)
+def stirred(net):
+    """Norms as they begin change nothing, and nobody could tell on which side of a ReLU they stand."""
+    for module in net.modules():
+        if isinstance(module, nn.modules.batchnorm._BatchNorm):
+            for tensor in (module.weight, module.bias, module.running_mean):
+                nn.init.normal_(tensor, mean=0.5, std=0.5)
+            nn.init.uniform_(module.running_var, 0.5, 2)
+    return net.eval()
+
+
+@both
+@pytest.mark.parametrize("name", ["resnet50", "efficientnet-b4", "densenet121"])
+def test_maps_are_what_monais_own_network_hands_on(name, dims):
+    """Its forward pass, and what its layers are given or give on the way."""
+    net, seen = stirred(features(name, dims)), []
+    match name:
+        case "resnet50":
+            for stage in (net.net.layer1, net.net.layer2, net.net.layer3, net.net.layer4):
+                stage.register_forward_hook(lambda layer, given, out: seen.append(out))
+        case "densenet121":
+            for transition in (net.net.transition1, net.net.transition2, net.net.transition3):
+                transition.conv.register_forward_hook(lambda layer, given, out: seen.append(given[0]))
+    images = torch.randn(1, 1, *[24] * dims)
     with torch.inference_mode():
-        torch.testing.assert_close(resnet(images)[-1].mean((2, 3)), resnet.net(images))
-        torch.testing.assert_close(densenet(images)[-1], densenet.net(images).clamp(min=0))
+        last = net.net(images)
+        match name:
+            case "efficientnet-b4":
+                seen = last[1:]
+            case "densenet121":
+                seen.append(last.clamp(min=0))
+        want, found = list(seen), net(images)
+    for ours, theirs in zip(found, want, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
 
 
 @every
