@@ -35,8 +35,8 @@ def built():
 
     def build_it(preset, dims, **changes):
         small = {
-            "backbone": {"name": "compact", "width": 2, "pyramid": 4, "features": 6},
-            "graph": {"channels": 6, "layers": 2},
+            "backbone": {"name": "compact", "width": 2, "pyramid": 4, "features": 16},
+            "graph": {"channels": 24, "layers": 2},
         }
         settings = config.resolve({"preset": preset, "model": small | changes}).model
         nets = [

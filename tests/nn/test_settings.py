@@ -87,6 +87,10 @@ def test_every_combination_of_parts_is_built_and_takes_a_step(first, second, pre
         on = {"first_net": first, "second_net": second, "graph": graph is not False}
         assert {name for name in on if name in parts} == {name for name, is_on in on.items() if is_on}
         assert (model.fusion is not None) is (graph is not False and fusion is not False)
+        assert (model.backbone[1].pyramid is not None) is (pyramid is not False)
+        for layer in model.graph.layers if graph else ():
+            assert (layer.node_attention is not None) is (graph["attention"] is not False)
+            assert (layer.channel_attention is not None) is graph["squeeze_excite"]
 
         loss = loss_of(preset, model)(model(images(2)))
         loss.backward()
