@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from radreason.errors import InputError
-from radreason.nn.compact_net import CompactNet, ResidualBlock
 from radreason.nn.image_encoder import image_encoder
 
 
@@ -43,21 +42,6 @@ def test_fewer_scales_leave_out_the_finest():
     with pytest.raises(InputError) as error:
         image_encoder("compact", 2, scales=4)
     assert str(error.value) == "4 scales of compact\n  expected: 1 to 3"
-
-
-def test_the_stem_of_the_compact_net_keeps_the_resolution():
-    net = CompactNet(3, width=2)
-    assert net.stem(torch.rand(1, 1, 9, 8, 7)).shape == (1, 2, 9, 8, 7)
-
-
-def test_a_residual_block_that_changes_nothing_is_its_shortcut():
-    x = torch.randn(2, 3, 4, 6)
-    block = ResidualBlock(2, 3, 3, halve=True).eval()
-    torch.nn.init.zeros_(block.change[-1].weight)
-    averaged = sum(x[:, :, i::2, j::2] for i in range(2) for j in range(2)) / 4
-    torch.testing.assert_close(block(x), averaged.clamp(min=0))
-    torch.nn.init.ones_(block.change[-1].bias)
-    torch.testing.assert_close(block(x), (averaged + 1).clamp(min=0))
 
 
 def test_exported_it_takes_batches_of_any_size():

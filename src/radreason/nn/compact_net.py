@@ -13,10 +13,10 @@ from radreason.nn.feature_maps import FeatureMaps
 
 
 class CompactNet(FeatureMaps):
-    """One residual block at full resolution, then one per scale; channels double as resolution halves.
+    """One convolution at full resolution, then a residual block per scale; channels double as it halves.
 
     The first convolution keeps the resolution: on small patches, halving it there costs more than any layer
-    afterwards wins back.
+    afterwards wins back. A residual block there would take half of all the time.
 
     >>> net = CompactNet(dims=3, width=8)
     >>> net.channels, net.strides
@@ -33,7 +33,6 @@ class CompactNet(FeatureMaps):
             convolution(dims, in_channels, width, stride=conv1_stride),
             batch_norm(dims, width),
             nn.ReLU(),
-            ResidualBlock(dims, width, width),
         )
         self.scales = nn.ModuleList(
             ResidualBlock(dims, before, after, halve=True)
