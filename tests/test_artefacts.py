@@ -104,10 +104,10 @@ WRONG = {
 def test_what_is_no_network_is_refused(tmp_path, case):
     content, message = WRONG[case]
     (tmp_path / NETWORK).write_bytes(content)
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(InputError, match=message):
         read_network(tmp_path)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_where_there_is_no_network(tmp_path):

@@ -332,11 +332,11 @@ def test_what_is_no_reading_or_does_harm_is_refused(tmp_path, case, encoding):
     text, complaint = REFUSED[case]
     (tmp_path / "good.xml").write_text(message(*FOUR))
     (tmp_path / "hostile.xml").write_bytes(text.encode(encoding))
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(InputError, match=complaint) as error:
         read_lidc_xml(tmp_path)
     assert "hostile.xml" in error.value.found
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_an_encoding_hides_nothing(tmp_path):

@@ -165,19 +165,19 @@ def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
     "content", ['"' * 1_000_001, "a,b\n" + "\n" * 1_000_000, "," * 1_000_000, "a;" * 500_000]
 )
 def test_time_grows_with_the_file_and_no_faster(tmp_path, content):
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(InputError):
         read_states(write(tmp_path, content))
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_a_million_cells_in_a_moment(tmp_path):
     codes = np.random.default_rng(0).integers(1, 6, (100_000, 10))
     lines = [",".join("abcdefghij"), *(",".join(map(str, row)) for row in codes.tolist())]
     path = write(tmp_path, "\n".join(lines))
-    start = time.perf_counter()
+    start = time.process_time()
     table = read_states(path)
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3
     assert all((table.columns[name] + 1 == codes[:, i]).all() for i, name in enumerate("abcdefghij"))
 
 

@@ -261,9 +261,9 @@ def test_distributions_over_all_states_are_learned_from_in_seconds():
     labels = Labels.of(columns, schema((5,) * 9))
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        start = time.perf_counter()
+        start = time.process_time()
         net = BayesNet.learn(labels)
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
     assert net.edges == tuple((f"v{v}", f"v{v + 1}") for v in range(8))
     assert seconds < 20  # two on one core, the rest for compiling and for who else is on it
     assert [w.category for w in said] == [em.RoughGaps] * 2
