@@ -16,9 +16,14 @@ from radreason.nn.evidence import TemperedEvidence
 from radreason.nn.fusion import ResidualFusion
 from radreason.nn.gcn import GraphBranch
 from radreason.nn.heads import EvidenceHead
-from radreason.nn.hybrid import HybridDiagnoser
-from radreason.nn.image_encoder import image_encoder
+from radreason.nn.hybrid import HybridDiagnoser, ImageDiagnoser
+from radreason.nn.image_encoder import ImageEncoder, image_encoder
 from radreason.nn.losses import HybridLoss
+from radreason.nn.rivals.bottleneck import Bottleneck, BottleneckDiagnoser
+from radreason.nn.rivals.concepts import attribute_schema
+from radreason.nn.rivals.embedding import EmbeddingDiagnoser, EmbeddingReader, StateEmbeddings
+from radreason.nn.rivals.gru import GruDiagnoser, GruReasoner
+from radreason.nn.rivals.relation import RelationDiagnoser, RelationNetwork
 from radreason.nn.window import Window
 from radreason.prob import BayesNet, Labels
 from radreason.schema import Schema
@@ -31,10 +36,48 @@ def model(
     window: tuple[float, float],
     first_net: BayesNet | None = None,
     second_net: BayesNet | None = None,
-) -> HybridDiagnoser:
+) -> ImageDiagnoser:
     """Build the whole network around the two that were learned; it takes images as they were prepared."""
     backbone, graph = settings.backbone, settings.graph
-    encoder = image_encoder(
+    sees = nn.Sequential(Window(*window), _encoder(backbone, dims))
+    evidence = EvidenceHead(schema, backbone.features, settings.bias)
+    match settings.method:
+        case "hybrid":
+            return HybridDiagnoser(
+                schema,
+                sees,
+                evidence,
+                graph=None if graph is False else _graph(graph, schema, backbone.features, settings.bias),
+                fusion=None
+                if settings.fusion is False
+                else ResidualFusion(schema, settings.fusion.form, settings.fusion.attributes),
+                first_net=first_net,
+                second_net=second_net,
+                first_evidence=_evidence(settings.first_net, schema),
+                second_evidence=_evidence(settings.second_net, schema),
+                through_nets=settings.through_nets,
+            )
+        case "relation":
+            assert graph is not False  # settings without a graph were refused
+            relation = RelationNetwork(schema, graph.channels, **settings.relation.model_dump())
+            branch = _graph(graph, schema, backbone.features, settings.bias)
+            return RelationDiagnoser(schema, sees, evidence, branch, relation)
+        case "gru":
+            messages = GruReasoner(schema, backbone.features, bias=settings.bias, **settings.gru.model_dump())
+            return GruDiagnoser(schema, sees, evidence, messages)
+        case "bottleneck":
+            grades = EvidenceHead(attribute_schema(schema), backbone.features, settings.bias)
+            reader = Bottleneck(schema, settings.bottleneck.hidden or None)
+            return BottleneckDiagnoser(schema, sees, grades, reader, settings.bottleneck.training)
+        case "embedding":
+            chosen = settings.embedding
+            states = StateEmbeddings(attribute_schema(schema), backbone.features, chosen.length)
+            vectors = EmbeddingReader(schema, chosen.length)
+            return EmbeddingDiagnoser(schema, sees, states, vectors, chosen.corrected)
+
+
+def _encoder(backbone: config.Backbone, dims: int) -> ImageEncoder:
+    return image_encoder(
         backbone.name,
         dims,
         conv1_stride=backbone.conv1_stride,
@@ -44,20 +87,6 @@ def model(
         pooled_width=backbone.pooled_width,
         features=backbone.features,
         rectify=backbone.rectify,
-    )
-    return HybridDiagnoser(
-        schema,
-        nn.Sequential(Window(*window), encoder),
-        EvidenceHead(schema, backbone.features, settings.bias),
-        graph=None if graph is False else _graph(graph, schema, backbone.features, settings.bias),
-        fusion=None
-        if settings.fusion is False
-        else ResidualFusion(schema, settings.fusion.form, settings.fusion.attributes),
-        first_net=first_net,
-        second_net=second_net,
-        first_evidence=_evidence(settings.first_net, schema),
-        second_evidence=_evidence(settings.second_net, schema),
-        through_nets=settings.through_nets,
     )
 
 

@@ -142,9 +142,46 @@ class Fusion(Section):
     attributes: Literal["each", "together"] = "each"
 
 
-class Model(Section):
-    """The parts of the network; ``false`` in the place of one switches it off."""
+class Relation(Section):
+    """The relation network behind the graph; see `radreason.nn.rivals.relation.RelationNetwork`."""
 
+    width: Positive = 256
+    depth: Positive = 4
+    dropout: Annotated[float, Field(ge=0, lt=1, strict=True)] = 0.5
+
+
+class Gru(Section):
+    """Messages between variables; see `radreason.nn.rivals.gru.GatedMessages`."""
+
+    channels: Positive = 64
+    steps: Positive = 3
+
+
+class Bottleneck(Section):
+    """The disease from attributes alone; see `radreason.nn.rivals.bottleneck`. ``hidden``: units between."""
+
+    training: Literal["sequential", "joint"] = "sequential"
+    hidden: Positive | Literal[False] = False
+
+
+class Embedding(Section):
+    """Attributes as vectors; see `radreason.nn.rivals.embedding`."""
+
+    length: Positive = 16
+    corrected: Share = 0.25
+
+
+Method = Literal["hybrid", "relation", "gru", "bottleneck", "embedding"]
+
+
+class Model(Section):
+    """The parts of the network; ``false`` in the place of one switches it off.
+
+    Another ``method`` than the hybrid has its own settings under its own name, and neither networks nor
+    fusion; "relation" alone has the graph, without the beliefs of a network to attend by.
+    """
+
+    method: Method = "hybrid"
     backbone: Backbone = Backbone()
     bias: bool = True
     first_net: Network | Literal[False] = Network()
@@ -152,6 +189,22 @@ class Model(Section):
     fusion: Fusion | Literal[False] = Fusion()
     second_net: Network | Literal[False] = Network()
     through_nets: bool = True
+    relation: Relation = Relation()
+    gru: Gru = Gru()
+    bottleneck: Bottleneck = Bottleneck()
+    embedding: Embedding = Embedding()
+
+    @model_validator(mode="after")
+    def _parts_of_its_method(self) -> Model:
+        if self.method == "hybrid":
+            return self
+        off = ("first_net", "fusion", "second_net", *(() if self.method == "relation" else ("graph",)))
+        for name in off:
+            if getattr(self, name) is not False:
+                raise ValueError(f"{name} = false, for the method {self.method!r} has none")
+        if self.method == "relation" and (self.graph is False or self.graph.attention is not False):
+            raise ValueError("a graph, with attention = false, for no network has beliefs to attend by")
+        return self
 
 
 class Loss(Section):

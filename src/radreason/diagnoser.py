@@ -21,7 +21,7 @@ from torch import Tensor
 from radreason import build, config
 from radreason.errors import InputError, unknown
 from radreason.nn.export import export
-from radreason.nn.hybrid import Diagnosis, HybridDiagnoser
+from radreason.nn.hybrid import Diagnosis, ImageDiagnoser
 from radreason.prob import BayesNet
 from radreason.run_folder import BEST, NETWORKS, PLAN, SUMMARY, read_plan, read_summary, read_weights
 from radreason.schema import Schema
@@ -41,7 +41,7 @@ class Diagnoser:
 
     schema: Schema
     patch: tuple[int, ...]
-    models: Mapping[str, HybridDiagnoser]
+    models: Mapping[str, ImageDiagnoser]
     plans: Mapping[str, Mapping[str, Any]]
     summaries: Mapping[str, Mapping[str, Any]]
 
@@ -80,7 +80,7 @@ class Diagnoser:
         """Write one model as .pt2 or .onnx, to be run without this package; see `radreason.nn.export`."""
         return export(self._only("an export"), torch.zeros(1, 1, *self.patch, device=self.device), Path(path))
 
-    def _only(self, what: str) -> HybridDiagnoser:
+    def _only(self, what: str) -> ImageDiagnoser:
         if len(self.models) > 1:
             raise InputError(
                 found=f"{what} of {len(self.models)} models",
@@ -158,7 +158,7 @@ def _folders(run: Path) -> dict[str, Path]:
     return found
 
 
-def _model(plan: Mapping[str, Any], folder: Path) -> HybridDiagnoser:
+def _model(plan: Mapping[str, Any], folder: Path) -> ImageDiagnoser:
     """Build the network of a plan, with the weights and Bayesian networks of its chosen epoch."""
     if not (folder / BEST).is_file():
         raise InputError(

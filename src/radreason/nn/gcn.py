@@ -232,14 +232,20 @@ class GraphBranch(nn.Module):
         self, feature: Float[Tensor, "B D"], beliefs: Float[Tensor, "B K"]
     ) -> tuple[Float[Tensor, "B K"], Float[Tensor, "B K"]]:
         """Give P0_G, read off the nodes as they come in, and P_G, read off the last layer."""
+        arriving, leaving = self.nodes(feature, beliefs)
+        return self.classify_input(arriving), self.classify_output(leaving)
+
+    def nodes(
+        self, feature: Float[Tensor, "B D"], beliefs: Float[Tensor, "B K"]
+    ) -> tuple[Float[Tensor, "B V C"], Float[Tensor, "B V C"]]:
+        """Give the nodes as they come in, and as the last layer leaves them."""
         if self.training and len(feature) == 1:
             raise InputError(
                 found="a batch of one case in training",
                 expected="two or more: batch norm takes its statistics from them",
                 hint="drop the last batch where it is incomplete, or call .eval() to diagnose one case",
             )
-        nodes = self.head(feature)
-        arriving = self.classify_input(nodes)
+        arriving = nodes = self.head(feature)
         for layer in self.layers:
             nodes = layer(nodes, beliefs)
-        return arriving, self.classify_output(nodes)
+        return arriving, nodes

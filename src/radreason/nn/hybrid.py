@@ -1,13 +1,13 @@
 """The hybrid network: the paper's overview figure as one forward pass, every stage by name.
 
-Shape letters: B batch, D features of the image, K states of all variables together, k of one.
+Shape letters: B batch, V variables, K states of all variables together, k of one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from radreason.errors import unknown
@@ -55,7 +55,49 @@ class Diagnosis:
         return self.schema.split(beliefs[stage])[self.schema.position(name)]
 
 
-class HybridDiagnoser(nn.Module):
+class ImageDiagnoser(nn.Module):
+    """What training, run folders and answers ask of every method: images in, a `Diagnosis` out.
+
+    A part that a method does not have is None; ``reasoner`` is what another method has in the place of
+    graph, networks and fusion. Its last belief is the stage ``fusion``.
+    """
+
+    def __init__(self, schema: Schema, backbone: nn.Module, evidence: nn.Module) -> None:
+        super().__init__()
+        self.schema, self.backbone, self.evidence = schema, backbone, evidence
+        self.graph: nn.Module | None = None
+        self.fusion: nn.Module | None = None
+        self.reasoner: nn.Module | None = None
+        self.first_net: nn.Module | None = None
+        self.second_net: nn.Module | None = None
+        self.first_evidence: nn.Module | None = None
+        self.second_evidence: nn.Module | None = None
+
+    @property
+    def stage_names(self) -> tuple[str, ...]:
+        """Names of the stages that are on, in the order of the figure."""
+        parts = {
+            "evidence": True,
+            "bn1": self.first_net is not None,
+            "gcn_in": self.graph is not None,
+            "gcn_out": self.graph is not None,
+            "fusion": True,
+            "bn2": self.second_net is not None,
+        }
+        return tuple(stage for stage, is_on in parts.items() if is_on)
+
+    def learn(
+        self,
+        images: Float[Tensor, "B ..."],
+        beliefs: Float[Tensor, "B K"],
+        known: Bool[Tensor, "B V"],
+    ) -> Diagnosis:
+        """Diagnose in training, where a method may look at what is true; most do not."""
+        diagnosis: Diagnosis = self(images)
+        return diagnosis
+
+
+class HybridDiagnoser(ImageDiagnoser):
     """Both branches, their coupling and their fusion; a part that is None is left out and the rest runs.
 
     ``first_net`` and ``second_net`` are any modules from packed likelihoods to packed posteriors.
@@ -78,9 +120,8 @@ class HybridDiagnoser(nn.Module):
         second_evidence: nn.Module | None = None,
         through_nets: bool = True,
     ) -> None:
-        super().__init__()
-        self.schema, self.through_nets = schema, through_nets
-        self.backbone, self.evidence, self.graph = backbone, evidence, graph
+        super().__init__(schema, backbone, evidence)
+        self.through_nets, self.graph = through_nets, graph
         self.fusion = fusion if graph is not None else None
         self.first_net, self.second_net = first_net, second_net
         self.first_evidence = first_evidence if first_net is not None else None

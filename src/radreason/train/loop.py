@@ -27,7 +27,7 @@ from radreason import config
 from radreason.errors import InputError
 from radreason.evaluate.metrics import accuracy, auc
 from radreason.evaluate.stages import score_stages
-from radreason.nn.hybrid import HybridDiagnoser
+from radreason.nn.hybrid import ImageDiagnoser
 from radreason.prob import BayesNet
 from radreason.run_folder import BEST, LAST, LOG, TENSORBOARD, TIMES, without_nan
 from radreason.train.augment import Augmentation
@@ -69,7 +69,7 @@ class Loop:
     ) -> None:
         self.settings, self.task, self.fabric = settings, task, fabric
         self.folder, self.watcher = folder, watcher
-        self.model: HybridDiagnoser = step.model
+        self.model: ImageDiagnoser = step.model
         self.optimizer = make_optimizer(settings.train, step.model)
         self.step, self.wrapped_optimizer = fabric.setup(step, self.optimizer)
         core = image_shape(settings, task)
@@ -134,10 +134,10 @@ class Loop:
                 images = self._images_in_precision(self.images.plain(rows[places]))
                 for stage, belief in self.model(images).stages.items():
                     _put(found, stage, places, belief, len(rows))
-        for stage in self._stages():
+        for stage in self.model.stage_names:
             _put(found, stage, own[:0], torch.zeros(0, self.task.schema.width), len(rows))
             found[stage] = self._sum_of_all(found[stage])
-        return {stage: found[stage].numpy() for stage in self._stages()}
+        return {stage: found[stage].numpy() for stage in self.model.stage_names}
 
     def go_to_best(self) -> None:
         """Put the model where the chosen epoch left it."""
@@ -326,18 +326,6 @@ class Loop:
                 expected="two cases or more for each",
                 hint=f"train.batch={max(train.batch, 2 * self.fabric.world_size + 1)}, or fewer devices",
             )
-
-    def _stages(self) -> list[str]:
-        """Name the stages that are on, in order."""
-        parts = {
-            "evidence": True,
-            "bn1": self.model.first_net is not None,
-            "gcn_in": self.model.graph is not None,
-            "gcn_out": self.model.graph is not None,
-            "fusion": True,
-            "bn2": self.model.second_net is not None,
-        }
-        return [stage for stage, is_on in parts.items() if is_on]
 
     def _scale(self) -> float:
         """By how much half precision has enlarged the gradients, lest they vanish."""

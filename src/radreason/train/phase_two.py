@@ -15,7 +15,7 @@ from torch import Tensor
 
 from radreason import config
 from radreason.evaluate.metrics import log_loss
-from radreason.nn.hybrid import HybridDiagnoser
+from radreason.nn.hybrid import ImageDiagnoser
 from radreason.nn.packed import disease_of
 from radreason.prob import BayesNet, Labels
 from radreason.run_folder import NETWORKS
@@ -26,7 +26,7 @@ SOURCES = {"first_net": "evidence", "second_net": "fusion"}
 """The stage whose beliefs each network is learned from: the latest P0_B, and what the branches fused."""
 
 
-def networks_in(model: HybridDiagnoser) -> dict[str, BayesNet]:
+def networks_in(model: ImageDiagnoser) -> dict[str, BayesNet]:
     """Give the Bayesian networks that are on, by the name of their place."""
     nets = {name: getattr(model, name) for name in NETWORKS}
     return {name: net for name, net in nets.items() if isinstance(net, BayesNet)}
@@ -34,7 +34,7 @@ def networks_in(model: HybridDiagnoser) -> dict[str, BayesNet]:
 
 @torch.no_grad()
 def learn_anew(
-    model: HybridDiagnoser,
+    model: ImageDiagnoser,
     settings: config.Refit,
     task: Task,
     truth: Labels,

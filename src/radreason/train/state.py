@@ -14,25 +14,25 @@ import torch
 from torch import Tensor
 
 from radreason.errors import InputError
-from radreason.nn.hybrid import HybridDiagnoser
+from radreason.nn.hybrid import ImageDiagnoser
 from radreason.prob import BayesNet
 from radreason.run_folder import NETWORKS, read_weights, write_weights
 
 
-def weights_of(model: HybridDiagnoser) -> dict[str, Tensor]:
+def weights_of(model: ImageDiagnoser) -> dict[str, Tensor]:
     """Give all tensors but those of the networks, whose own form says more."""
     nets = tuple(f"{name}." for name in NETWORKS)
     return {name: t for name, t in model.state_dict().items() if not name.startswith(nets)}
 
 
-def networks_of(model: HybridDiagnoser) -> dict[str, Any]:
+def networks_of(model: ImageDiagnoser) -> dict[str, Any]:
     """Give the networks that are on, as plain data."""
     nets = {name: getattr(model, name) for name in NETWORKS}
     return {name: net.to_dict() for name, net in nets.items() if net is not None}
 
 
 def write_state(
-    path: Path, model: HybridDiagnoser, optimizer: torch.optim.Optimizer | None, state: Mapping[str, Any]
+    path: Path, model: ImageDiagnoser, optimizer: torch.optim.Optimizer | None, state: Mapping[str, Any]
 ) -> None:
     """Write weights, networks, the optimizer if one is given, and what else is known."""
     tensors = {f"model.{name}": tensor for name, tensor in weights_of(model).items()}
@@ -43,7 +43,7 @@ def write_state(
 
 
 def read_state(
-    path: Path, model: HybridDiagnoser, optimizer: torch.optim.Optimizer | None = None
+    path: Path, model: ImageDiagnoser, optimizer: torch.optim.Optimizer | None = None
 ) -> dict[str, Any]:
     """Put a model, and an optimizer, where a file says; return what else the file knows."""
     tensors, state = read_weights(path)

@@ -15,17 +15,17 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from radreason import config
-from radreason.nn.hybrid import HybridDiagnoser
+from radreason.nn.hybrid import ImageDiagnoser
 from radreason.nn.losses import HybridLoss, Targets
 
-PARTS = ("backbone", "evidence", "graph", "fusion")
+PARTS = ("backbone", "evidence", "graph", "fusion", "reasoner")
 """The parts of the network whose gradients are logged."""
 
 
 class Step(nn.Module):
     """The diagnoser under its loss."""
 
-    def __init__(self, model: HybridDiagnoser, loss: HybridLoss) -> None:
+    def __init__(self, model: ImageDiagnoser, loss: HybridLoss) -> None:
         super().__init__()
         self.model, self.loss = model, loss
 
@@ -33,7 +33,7 @@ class Step(nn.Module):
         self, images: Float[Tensor, "B ..."], beliefs: Float[Tensor, "B K"], known: Bool[Tensor, "B V"]
     ) -> dict[str, dict[str, Tensor]]:
         """Give the total loss and its parts, and the beliefs of the stages."""
-        diagnosis = self.model(images)
+        diagnosis = self.model.learn(images, beliefs, known)
         losses = self.loss(diagnosis, Targets(beliefs, known))
         return {
             "losses": {"total": losses.total, **losses.parts},
@@ -61,7 +61,7 @@ def rate_at(settings: config.Train, epoch: float) -> float:
     return rising * settings.rate * 0.5 * (1 + math.cos(math.pi * min(1.0, epoch / settings.epochs)))
 
 
-def gradient_norms(model: HybridDiagnoser, scale: float = 1.0) -> dict[str, float]:
+def gradient_norms(model: ImageDiagnoser, scale: float = 1.0) -> dict[str, float]:
     """Length of the gradient that each part was given: a part at zero learns nothing.
 
     ``scale`` is what the loss was multiplied by for the sake of half precision.

@@ -33,7 +33,7 @@ from radreason.data.dataset import Dataset
 from radreason.data.splits import Splits
 from radreason.errors import InputError
 from radreason.nn.evidence import TemperedEvidence
-from radreason.nn.hybrid import HybridDiagnoser
+from radreason.nn.hybrid import ImageDiagnoser
 from radreason.nn.losses import Targets, class_balance
 from radreason.nn.recompute import recompute
 from radreason.nn.sync_norm import synchronise
@@ -155,7 +155,7 @@ def _train(fabric: Fabric, order: Order, watcher: Watcher) -> None:
         fabric.barrier()
 
 
-def new_model(settings: config.Experiment, task: Task) -> HybridDiagnoser:
+def new_model(settings: config.Experiment, task: Task) -> ImageDiagnoser:
     """Build the network of a task, with Bayesian networks learned from ground truth, weights by the seed."""
     dims = len(task.dataset.core)
     truth = task.records()

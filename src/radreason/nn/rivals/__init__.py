@@ -1,0 +1,1 @@
+"""Other methods, for comparison: each goes from images to a `Diagnosis` and trains through the same loop."""
