@@ -38,6 +38,20 @@ def complaint(write):
 
 
 @pytest.mark.parametrize(
+    "off",
+    [
+        ("model.fusion=false", "model.graph.attention=false"),
+        ("model.first_net=false", "model.graph.attention=false"),
+        ("model.first_net=false", "model.fusion=false"),
+        ("model.first_net=false", "model.fusion=false", "model.graph=false"),
+    ],
+)
+def test_the_graph_stands_alone_only_where_nothing_of_the_first_network_is_left(write, off):
+    said = refused(write(""), ["model.stand_in=false", *off])
+    assert "expected: stand_in = true, unless first_net, fusion and graph.attention are false" in said
+
+
+@pytest.mark.parametrize(
     ("change", "said", "expected", "meant"),
     [
         ("modle.bias=true", "modle = {'bias': True}", AN_EXPERIMENT, "model"),

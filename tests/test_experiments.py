@@ -6,11 +6,13 @@ import pytest
 import torch
 
 from radreason import Schema, Variable, build, config
+from radreason.artefacts import write_network
 from radreason.nn.losses import class_balance, pack_targets
 from radreason.prob import Labels
 
 ROOT = Path(__file__).parents[1] / "experiments"
 FILES = sorted(ROOT.rglob("*.toml"))
+PLACES = "first_net", "second_net"
 TINY = ["model.backbone.name=compact", "model.backbone.width=2", "model.backbone.conv1_stride=1"]
 
 
@@ -19,13 +21,16 @@ def test_there_are_experiments_to_load():
 
 
 @pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(ROOT)) for path in FILES])
-def test_every_experiment_builds_a_model_and_its_loss(path):
+def test_every_experiment_builds_a_model_and_its_loss(path, tmp_path):
     settings = config.load(path, TINY)
     attributes = [Variable(name, ("1", "2", "3")) for name in config.PAPER_FIGURE]
     schema = Schema((*attributes, Variable("malignancy", ("no", "yes"))), "malignancy")
     truth = {name: torch.randint(2, (30,)) for name in schema.names}
     labels = Labels.of({name: codes.numpy() for name, codes in truth.items()}, schema)
-    chosen = {place: getattr(settings.model, place) for place in ("first_net", "second_net")}
+    if path.stem == "network-given":
+        given = write_network(tmp_path, build.network(config.Network(), labels).to_dict())
+        settings = config.load(path, [*TINY, *(f"model.{place}.given={given}" for place in PLACES)])
+    chosen = {place: getattr(settings.model, place) for place in PLACES}
     nets = {place: build.network(net, labels) for place, net in chosen.items() if net}
     model = build.model(settings.model, schema, 3, settings.data.window, **nets)
     diagnosis = model(torch.zeros(2, 1, 8, 8, 8))

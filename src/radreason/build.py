@@ -56,6 +56,7 @@ def model(
                 first_evidence=_evidence(settings.first_net, schema),
                 second_evidence=_evidence(settings.second_net, schema),
                 through_nets=settings.through_nets,
+                stand_in=settings.stand_in,
             )
         case "relation":
             assert graph is not False  # settings without a graph were refused

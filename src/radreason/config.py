@@ -177,6 +177,7 @@ Method = Literal["hybrid", "relation", "gru", "bottleneck", "embedding"]
 class Model(Section):
     """The parts of the network; ``false`` in the place of one switches it off.
 
+    ``stand_in = false``: without BN-1 the graph's answer is the fused belief, and P0_B has no part in it.
     Another ``method`` than the hybrid has its own settings under its own name, and neither networks nor
     fusion; "relation" alone has the graph, without the beliefs of a network to attend by.
     """
@@ -189,6 +190,7 @@ class Model(Section):
     fusion: Fusion | Literal[False] = Fusion()
     second_net: Network | Literal[False] = Network()
     through_nets: bool = True
+    stand_in: bool = True
     relation: Relation = Relation()
     gru: Gru = Gru()
     bottleneck: Bottleneck = Bottleneck()
@@ -196,6 +198,12 @@ class Model(Section):
 
     @model_validator(mode="after")
     def _parts_of_its_method(self) -> Model:
+        if not self.stand_in:
+            attends = self.graph is not False and self.graph.attention is not False
+            if self.first_net is not False or self.fusion is not False or attends or self.graph is False:
+                raise ValueError(
+                    "stand_in = true, unless first_net, fusion and graph.attention are false and graph is not"
+                )
         if self.method == "hybrid":
             return self
         off = ("first_net", "fusion", "second_net", *(() if self.method == "relation" else ("graph",)))

@@ -134,6 +134,15 @@ def test_parts_that_are_off(images):
     assert_close(seen.final, seen.bn1)
 
 
+def test_without_the_first_network_the_graph_may_stand_alone(images):
+    model = hybrid(off=["first_net", "fusion"], stand_in=False).eval()
+    seen = model(images)
+    assert torch.equal(seen.fusion, seen.gcn_out)
+    assert_close(seen.bn2, model.second_net(model.second_evidence(seen.gcn_out)))
+    seen = hybrid(off=["fusion"], stand_in=False).eval()(images)
+    assert_close(seen.fusion, (seen.gcn_out + seen.bn1) / 2)
+
+
 def test_a_batch_of_two_is_two_batches_of_one(images):
     model = hybrid()
     for _ in range(3):

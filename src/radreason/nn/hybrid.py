@@ -101,10 +101,11 @@ class HybridDiagnoser(ImageDiagnoser):
     """Both branches, their coupling and their fusion; a part that is None is left out and the rest runs.
 
     ``first_net`` and ``second_net`` are any modules from packed likelihoods to packed posteriors.
-    Without the first, P0_B stands in for P_B, in the attention and in the fusion. Without fusion the
-    branches are averaged; without a graph there is nothing to fuse, and what was given for it is
-    left out. ``first_evidence`` and ``second_evidence`` turn beliefs into likelihoods; None hands
-    them over as they are, as the paper does. ``through_nets=False`` stops gradients at both networks.
+    Without the first, P0_B stands in for P_B, in the attention and in the fusion; with ``stand_in=False``
+    nothing does, and the fused belief is the graph's alone. Without fusion the branches are averaged;
+    without a graph there is nothing to fuse, and what was given for it is left out. ``first_evidence`` and
+    ``second_evidence`` turn beliefs into likelihoods; None hands them over as they are, as the paper does.
+    ``through_nets=False`` stops gradients at both networks.
     """
 
     def __init__(
@@ -119,9 +120,10 @@ class HybridDiagnoser(ImageDiagnoser):
         first_evidence: nn.Module | None = None,
         second_evidence: nn.Module | None = None,
         through_nets: bool = True,
+        stand_in: bool = True,
     ) -> None:
         super().__init__(schema, backbone, evidence)
-        self.through_nets, self.graph = through_nets, graph
+        self.through_nets, self.stand_in, self.graph = through_nets, stand_in, graph
         self.fusion = fusion if graph is not None else None
         self.first_net, self.second_net = first_net, second_net
         self.first_evidence = first_evidence if first_net is not None else None
@@ -138,7 +140,10 @@ class HybridDiagnoser(ImageDiagnoser):
         gcn_in, gcn_out, fused = None, None, bayes
         if self.graph is not None:
             gcn_in, gcn_out = self.graph(feature, bayes)
-            fused = (gcn_out + bayes) / 2 if self.fusion is None else self.fusion(gcn_out, bayes)
+            if bn1 is None and not self.stand_in:
+                fused = gcn_out
+            else:
+                fused = (gcn_out + bayes) / 2 if self.fusion is None else self.fusion(gcn_out, bayes)
 
         bn2 = self._reason(self.second_net, self.second_evidence, fused)
         return Diagnosis(self.schema, evidence, bn1, gcn_in, gcn_out, fused, bn2)
