@@ -27,6 +27,10 @@ class InputError(ValueError):
         return type(self), (self.found, self.expected, self.hint)
 
 
+class WorkFailedError(RuntimeError):
+    """Work that was asked for rightly and could not be done, or not all of it."""
+
+
 def unknown(kind: str, name: object, known: Iterable[str]) -> InputError:
     """Build the error for a name that is not there, with the nearest one that is.
 

@@ -95,6 +95,11 @@ def write_bytes(path: Path | str, content: bytes) -> None:
         ) from None
 
 
+def is_draft(path: Path) -> bool:
+    """Whether a file looks like what `write_bytes` leaves behind where it is killed in the middle."""
+    return path.name.startswith(".") and path.suffix == ".part"
+
+
 def _usual_mode(path: Path) -> int:
     """Give the permissions that the file has, or that a new file gets (a draft is private at first)."""
     try:

@@ -10,7 +10,8 @@
     summary.json        metrics of every stage, temperature, threshold; written last
     tensorboard         curves
 
-Nothing in it is ever unpickled.
+A cross-validation is a folder of such folders, with crossval.json, which says what is done and is written
+first, and a summary.json over all of them. Nothing in either is ever unpickled.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ from radreason.errors import InputError
 from radreason.input_files import read_bytes, read_text, write_bytes, write_text
 
 PLAN, LAST, BEST = "plan.json", "last.safetensors", "best.safetensors"
+CROSSVAL = "crossval.json"
 LOG, TIMES, PREDICTIONS, SUMMARY = "log.jsonl", "times.jsonl", "predictions.csv", "summary.json"
 NETWORKS = {"first_net": "bn1", "second_net": "bn2"}
 TENSORBOARD = "tensorboard"
 
-FORMAT = "radreason run"
+FORMAT, CROSSVAL_FORMAT = "radreason run", "radreason crossval"
 VERSION = 1
 """Raised by one when a change would mislead a program that reads the folder as it was."""
 
@@ -46,25 +48,75 @@ _WHAT = "a run that `radreason train` wrote"
 
 def write_plan(folder: Path, plan: Mapping[str, Any]) -> None:
     """Write what a run is going to do."""
-    header = {"format": FORMAT, "version": VERSION, "written_by": f"radreason {__version__}"}
-    write_text(folder / PLAN, readable(header | dict(plan)) + "\n")
+    _write_document(folder / PLAN, FORMAT, plan)
 
 
 def read_plan(folder: Path) -> dict[str, Any]:
     """Read the plan of a run; anything else is refused."""
-    path = folder / PLAN
+    return _read_document(folder / PLAN, FORMAT, _WHAT)
+
+
+def write_crossval(folder: Path, plan: Mapping[str, Any]) -> None:
+    """Write what a cross-validation is going to do."""
+    _write_document(folder / CROSSVAL, CROSSVAL_FORMAT, plan)
+
+
+def read_crossval(folder: Path) -> dict[str, Any]:
+    """Read the plan of a cross-validation; anything else is refused."""
+    return _read_document(folder / CROSSVAL, CROSSVAL_FORMAT, "what `radreason crossval` wrote")
+
+
+def _write_document(path: Path, kind: str, document: Mapping[str, Any]) -> None:
+    header = {"format": kind, "version": VERSION, "written_by": f"radreason {__version__}"}
+    write_text(path, readable(header | dict(document)) + "\n")
+
+
+def _read_document(path: Path, kind: str, what: str) -> dict[str, Any]:
     if not path.is_file():
-        raise InputError(found=f"{folder}: no {PLAN} in it", expected=_WHAT)
-    plan = _json(path)
-    if plan.get("format") != FORMAT:
-        raise InputError(found=f"{path}: not a file of the format {FORMAT!r}", expected=_WHAT)
-    if plan.get("version") != VERSION:
+        raise InputError(found=f"{path.parent}: no {path.name} in it", expected=what)
+    document = _json(path)
+    if document.get("format") != kind:
+        raise InputError(found=f"{path}: not a file of the format {kind!r}", expected=what)
+    if document.get("version") != VERSION:
         raise InputError(
-            found=f"{path}: version {plan.get('version')!r:.20} of the format",
+            found=f"{path}: version {document.get('version')!r:.20} of the format",
             expected=f"version {VERSION}",
             hint="train again, or use the version of radreason that wrote it",
         )
-    return {key: value for key, value in plan.items() if key not in ("format", "version", "written_by")}
+    return {key: value for key, value in document.items() if key not in ("format", "version", "written_by")}
+
+
+def last_record(folder: Path) -> dict[str, Any] | None:
+    """Read the last whole line of a training's log; None before there is one. It never fails."""
+    try:
+        lines = (folder / LOG).read_bytes().split(b"\n")[:-1]
+        record = json.loads(lines[-1]) if lines else None
+    except (OSError, ValueError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def refuse_another(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
+    """Refuse to go on with another plan, by the first thing that differs; versions may."""
+    old, new = _leaves(before), _leaves(now)
+    for name in [*new, *(old.keys() - new.keys())]:
+        if not name.startswith("made_with") and old.get(name) != new.get(name):
+            was, now_is = (f"{value!r:.60}" for value in (old.get(name), new.get(name)))
+            raise InputError(
+                found=f"{folder}: a training with {name} = {was}, now {now_is}",
+                expected="the same plan, to go on with it",
+                hint="another folder after --out, or the settings of before",
+            )
+
+
+def _leaves(value: Any, name: str = "") -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        return {name: value}
+    return {
+        path: leaf
+        for key, item in value.items()
+        for path, leaf in _leaves(item, f"{name}.{key}".strip(".")).items()
+    }
 
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:

@@ -135,8 +135,14 @@ def dataset(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def experiment(tmp_path_factory):
-    """Give the settings of a small training, apart from changes in the words of ``--set``."""
+def small(tmp_path_factory):
+    """Name the file of a small training."""
     path = tmp_path_factory.mktemp("experiment") / "small.toml"
     path.write_text(SMALL)
-    return lambda *changes: config.load(path, changes)
+    return path
+
+
+@pytest.fixture(scope="session")
+def experiment(small):
+    """Give the settings of a small training, apart from changes in the words of ``--set``."""
+    return lambda *changes: config.load(small, changes)

@@ -13,10 +13,11 @@ import torch
 from radreason import Schema, diagnoser
 from radreason.artefacts import read_network
 from radreason.data.splits import Splits
+from radreason.evaluate.predictions import predictions_csv
 from radreason.prob import BayesNet
 from radreason.run_folder import LOG, PREDICTIONS, read_summary
 from radreason.train import results
-from radreason.train.results import calibrate, predictions_csv
+from radreason.train.results import calibrate, predictions_of
 from radreason.train.task import make_task
 from radreason.train.training import Order, train
 
@@ -69,7 +70,7 @@ def some_beliefs(task, rows, seed=0):
 def test_the_table_says_what_is_true_and_what_each_stage_believed(task):
     parts = {"validation": task.rows.validation, "testing": task.rows.testing}
     beliefs = {part: some_beliefs(task, rows) for part, rows in parts.items()}
-    table = list(csv.reader(io.StringIO(predictions_csv(task, parts, beliefs))))
+    table = list(csv.reader(io.StringIO(predictions_csv(predictions_of(task, parts, beliefs)))))
     states = [(v.name, state) for v in task.schema for state in v.states]
     columns = [f"{stage} {name}={state}" for stage in ("evidence", "bn2") for name, state in states]
     assert table[0] == ["case", "part", *task.schema.names, *columns]
@@ -89,7 +90,7 @@ def test_the_table_says_what_is_true_and_what_each_stage_believed(task):
 
 
 def test_without_cases_to_predict_there_is_a_head_alone(task):
-    assert predictions_csv(task, {}, {}) == f"case,part,{','.join(task.schema.names)}\n"
+    assert predictions_csv(predictions_of(task, {}, {})) == f"case,part,{','.join(task.schema.names)}\n"
 
 
 def test_predictions_are_those_of_the_model_that_was_kept(run, rows, task):

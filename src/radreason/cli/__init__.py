@@ -10,8 +10,8 @@ from traceback import print_exc
 from cyclopts import App, CycloptsError, Parameter
 
 from radreason import __version__
-from radreason.cli import data, lidc, network, prepare, train
-from radreason.errors import InputError
+from radreason.cli import crossval, data, lidc, network, prepare, train
+from radreason.errors import InputError, WorkFailedError
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -29,6 +29,7 @@ app.command(lidc.app)
 app.command(prepare.app)
 app.command(data.app)
 app.command(train.train)
+app.command(crossval.crossval)
 
 
 def main(tokens: Sequence[str] | None = None) -> int:
@@ -53,7 +54,7 @@ def main(tokens: Sequence[str] | None = None) -> int:
         return FAILED
     except KeyboardInterrupt:
         return _stop(INTERRUPTED, "interrupted", debug)
-    except OSError as error:
+    except (WorkFailedError, OSError) as error:
         return _stop(FAILED, str(error), debug)
     except MemoryError:
         return _stop(FAILED, "not enough memory for this", debug)

@@ -32,6 +32,11 @@ def console() -> Console:
     return Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else WIDTH)
 
 
+def stderr() -> Console:
+    """For progress and remarks."""
+    return Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+
 def ascii_only() -> bool:
     """Whether stdout cannot show block characters."""
     return not (sys.stdout.encoding or "ascii").lower().startswith("utf")

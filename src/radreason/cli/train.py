@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from radreason.cli.terminal import console, print_json, waiting
+from radreason.cli.terminal import console, print_json, stderr, waiting
 from radreason.errors import InputError
 from radreason.report import training_text
 from radreason.train.watch import Watcher
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.progress import Progress, TaskID
 
 
@@ -107,7 +106,7 @@ class Terminal(Watcher):
 
         self._epochs, self._done = plan["settings"]["train"]["epochs"], float(epochs_done)
         self._started, self._first = time.perf_counter(), float(epochs_done)
-        screen = _stderr()
+        screen = stderr()
         screen.print(training_text.began(plan), soft_wrap=True)
         self._bars = Progress(
             SpinnerColumn(),
@@ -147,7 +146,7 @@ class Terminal(Watcher):
             self._bars.stop()
 
     def _say(self, text: str) -> None:
-        (self._bars.console if self._bars is not None else _stderr()).print(text, soft_wrap=True)
+        (self._bars.console if self._bars is not None else stderr()).print(text, soft_wrap=True)
 
     def _left(self) -> str:
         """How long the rest takes if it goes on as it went so far."""
@@ -159,9 +158,3 @@ class Terminal(Watcher):
         return (
             f"{hours} h {minutes} min left" if hours else f"{minutes} min left" if minutes else "< 1 min left"
         )
-
-
-def _stderr() -> Console:
-    from rich.console import Console
-
-    return Console(stderr=True, highlight=False, markup=False, emoji=False)

@@ -51,6 +51,11 @@ _task: Callable[[Any], Any] | None = None
 def _begin(task: Callable[[Any], Any]) -> None:
     global _task
     _task = task
+    follow_parent()
+
+
+def follow_parent() -> None:
+    """Leave interrupts to the process that started this one, and end when it does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started us is told, and tells us
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -1,4 +1,4 @@
-"""The table of predictions that a run leaves, read back: what is true of each case, what each stage believed.
+"""The table of predictions that a run leaves: what is true of each case, what each stage believed.
 
 N cases, K states of all variables together
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +48,37 @@ class Predictions:
             {name: codes[rows] for name, codes in self.truth.items()},
             {stage: beliefs[rows] for stage, beliefs in self.stages.items()},
         )
+
+
+def predictions_csv(found: Predictions) -> str:
+    """Write the table: a row for each case, with six digits of every belief."""
+    states = [f"{v.name}={state}" for v in found.schema for state in v.states]
+    text = io.StringIO()
+    write = csv.writer(text, lineterminator="\n").writerow
+    write(["case", "part", *found.schema.names, *(f"{stage} {s}" for stage in found.stages for s in states)])
+    for row, (case, part) in enumerate(zip(found.cases, found.parts, strict=True)):
+        truth = [v.states[c] if (c := int(found.truth[v.name][row])) >= 0 else "" for v in found.schema]
+        believed = [f"{p:.6g}" for beliefs in found.stages.values() for p in beliefs[row].tolist()]
+        write([case, part, *truth, *believed])
+    return text.getvalue()
+
+
+def joined(tables: Sequence[Predictions]) -> Predictions:
+    """Put tables of the same variables and stages one below the other."""
+    first = tables[0]
+    for other in tables[1:]:
+        if other.schema != first.schema or list(other.stages) != list(first.stages):
+            raise InputError(
+                found="predictions of different variables or stages",
+                expected="those of models of one experiment",
+            )
+    return Predictions(
+        first.schema,
+        tuple(case for table in tables for case in table.cases),
+        tuple(part for table in tables for part in table.parts),
+        {name: np.concatenate([table.truth[name] for table in tables]) for name in first.truth},
+        {stage: np.concatenate([table.stages[stage] for table in tables]) for stage in first.stages},
+    )
 
 
 def read_predictions(path: Path, schema: Schema) -> Predictions:

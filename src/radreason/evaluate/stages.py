@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import nan
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -57,6 +58,33 @@ def score_stages(
             ),
         }
     return scores
+
+
+def stage_figures(
+    schema: Schema,
+    beliefs: Mapping[str, Float[np.ndarray, "N K"]],
+    truth: Mapping[str, Int[np.ndarray, " N"]],
+    thresholds: Mapping[str, float | Float[np.ndarray, " N"]],
+) -> dict[str, dict[str, Any]]:
+    """Score every stage, and of a disease of two states what it is called: at 0.5, and at its threshold.
+
+    A threshold is one number for a stage, or one for each case: where models are pooled, each calls its
+    own cases by its own.
+    """
+    figures: dict[str, dict[str, Any]] = {n: dict(s) for n, s in score_stages(schema, beliefs, truth).items()}
+    disease = next(v for v in schema if v.name == schema.disease)
+    if disease.size != 2:
+        return figures
+    for stage, packed in beliefs.items():
+        p = packed[:, schema.slices()[disease.name]]
+        y = _complete(schema, truth, len(p))[disease.name]
+        figures[stage]["at_half"] = metrics.binary_metrics(p, y)
+        if stage in thresholds:
+            called = np.eye(2)[(p[:, 1] >= thresholds[stage]).astype(int)]
+            called[np.isnan(p).any(axis=1)] = nan
+            by_threshold = metrics.binary_metrics(called, y) | {"auc": metrics.auc(p, y)}
+            figures[stage]["at_threshold"] = by_threshold
+    return figures
 
 
 def attribute_table(

@@ -99,28 +99,33 @@ class Loop:
 
     def run(self) -> None:
         """Train until all epochs are done."""
-        settings = self.settings.train
         curves = Curves(self.folder / TENSORBOARD, self.progress.epochs) if self.leads else None
-        for epoch in range(self.progress.epochs, settings.epochs):
-            start = time.perf_counter()
-            record: dict[str, Any] = {"epoch": epoch, "rate": rate_at(settings, epoch)}
-            beliefs, losses, gradients = self._phase_one(epoch)
-            record |= {"losses": losses, "training": self._quick_scores(beliefs)}
-            record["validation"] = self._validation_scores()
-            record["gradients"] = gradients
-            record["temperatures"] = self._temperatures()
-            record["best"] = self._keep_if_best(epoch, record["validation"])
-            record["refit"] = self._phase_two(epoch, beliefs)
-            self.progress.epochs = epoch + 1
-            seconds = time.perf_counter() - start
-            if self.leads:
-                self._write(rounded(record), seconds)
-                self.watcher.epoch(rounded(record), seconds)
+        try:
+            for epoch in range(self.progress.epochs, self.settings.train.epochs):
+                self._epoch(epoch, curves)
+        finally:
             if curves is not None:
-                curves.add(epoch, dict(flattened(record)))
-            self.fabric.barrier()
+                curves.close()
+
+    def _epoch(self, epoch: int, curves: Curves | None) -> None:
+        """Do one epoch, and write down what came of it."""
+        start = time.perf_counter()
+        record: dict[str, Any] = {"epoch": epoch, "rate": rate_at(self.settings.train, epoch)}
+        beliefs, losses, gradients = self._phase_one(epoch)
+        record |= {"losses": losses, "training": self._quick_scores(beliefs)}
+        record["validation"] = self._validation_scores()
+        record["gradients"] = gradients
+        record["temperatures"] = self._temperatures()
+        record["best"] = self._keep_if_best(epoch, record["validation"])
+        record["refit"] = self._phase_two(epoch, beliefs)
+        self.progress.epochs = epoch + 1
+        seconds = time.perf_counter() - start
+        if self.leads:
+            self._write(rounded(record), seconds)
+            self.watcher.epoch(rounded(record), seconds)
         if curves is not None:
-            curves.close()
+            curves.add(epoch, dict(flattened(record)))
+        self.fabric.barrier()
 
     def predict(self, rows: Int64[np.ndarray, " n"]) -> dict[str, Float32[np.ndarray, "n K"]]:
         """Give every stage's beliefs in some cases, as they are, without augmentation."""

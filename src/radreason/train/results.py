@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,8 +11,9 @@ from jaxtyping import Float32, Int64
 
 from radreason.artefacts import write_network
 from radreason.evaluate.calibration import fit_temperature
-from radreason.evaluate.metrics import best_threshold, binary_metrics
-from radreason.evaluate.stages import attribute_table, score_stages
+from radreason.evaluate.metrics import best_threshold
+from radreason.evaluate.predictions import Predictions, predictions_csv
+from radreason.evaluate.stages import attribute_table, stage_figures
 from radreason.input_files import write_text
 from radreason.prob import BayesNet
 from radreason.run_folder import NETWORKS, PREDICTIONS, SUMMARY, write_json
@@ -39,7 +38,7 @@ def write_results(loop: Loop, plan: Mapping[str, Any]) -> None:
     nets = networks_in(loop.model)
     for name, net in nets.items():
         write_net(loop.folder / NETWORKS[name], net)
-    write_text(loop.folder / PREDICTIONS, predictions_csv(task, parts, beliefs))
+    write_text(loop.folder / PREDICTIONS, predictions_csv(predictions_of(task, parts, beliefs)))
     calibration = calibrate(task, task.rows.validation, beliefs.get("validation", {}))
     summary = {
         "data": {key: plan["data"][key] for key in ("kind", "source", "fingerprint", "excluded")},
@@ -51,7 +50,10 @@ def write_results(loop: Loop, plan: Mapping[str, Any]) -> None:
         "chosen_epoch": loop.progress.best_epoch,
         "refits": loop.progress.refits,
         "calibration": calibration,
-        "stages": {part: _figures(task, parts[part], found, calibration) for part, found in beliefs.items()},
+        "stages": {
+            part: stage_figures(task.schema, found, task.codes(parts[part]), thresholds(calibration))
+            for part, found in beliefs.items()
+        },
         "attributes": {
             part: attribute_table(task.schema, list(found.values())[-1], task.codes(parts[part]))
             for part, found in beliefs.items()
@@ -89,39 +91,27 @@ def calibrate(task: Task, rows: Int64[np.ndarray, " n"], beliefs: Beliefs) -> di
     }
 
 
-def _figures(
-    task: Task,
-    rows: Int64[np.ndarray, " n"],
-    beliefs: Beliefs,
-    calibration: Mapping[str, Mapping[str, float]],
-) -> dict[str, dict[str, Any]]:
-    """Score the stages; what a threshold decides is called by the one from the validation cases."""
-    codes = task.codes(rows)
-    at = task.schema.slices()[task.disease]
-    figures: dict[str, dict[str, Any]] = {
-        stage: dict(scores) for stage, scores in score_stages(task.schema, beliefs, codes).items()
-    }
-    for stage, chosen in calibration.items():
-        if "threshold" in chosen:
-            called = binary_metrics(beliefs[stage][:, at], codes[task.disease], chosen["threshold"])
-            figures[stage]["at_threshold"] = called
-    return figures
+def thresholds(calibration: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Give the threshold of each stage that has one."""
+    return {stage: chosen["threshold"] for stage, chosen in calibration.items() if "threshold" in chosen}
 
 
-def predictions_csv(
+def predictions_of(
     task: Task, parts: Mapping[str, Int64[np.ndarray, " n"]], beliefs: Mapping[str, Beliefs]
-) -> str:
-    """One row per case: what is true, and what each stage believed of each state."""
-    stages = list(next(iter(beliefs.values()), {}))
-    states = [(v.name, state) for v in task.schema for state in v.states]
-    text = io.StringIO()
-    write = csv.writer(text, lineterminator="\n").writerow
-    columns = [f"{stage} {name}={state}" for stage in stages for name, state in states]
-    write(["case", "part", *task.schema.names, *columns])
-    for part, found in beliefs.items():
-        codes = task.codes(parts[part])
-        for place, row in enumerate(parts[part]):
-            truth = [v.states[c] if (c := int(codes[v.name][place])) >= 0 else "" for v in task.schema]
-            believed = [f"{p:.6g}" for stage in stages for p in found[stage][place].tolist()]
-            write([task.dataset.cases[row].id, part, *truth, *believed])
-    return text.getvalue()
+) -> Predictions:
+    """Lay out the cases of all parts with what is true, and what each stage believed of each state."""
+    rows = {part: parts[part] for part in beliefs}
+    codes = {part: task.codes(chosen) for part, chosen in rows.items()}
+    return Predictions(
+        task.schema,
+        tuple(task.dataset.cases[row].id for chosen in rows.values() for row in chosen),
+        tuple(part for part, chosen in rows.items() for _ in chosen),
+        {
+            n: np.concatenate([[], *(c[n] for c in codes.values())]).astype(np.int64)
+            for n in task.schema.names
+        },
+        {
+            stage: np.concatenate([found[stage] for found in beliefs.values()]).astype(np.float64)
+            for stage in next(iter(beliefs.values()), {})
+        },
+    )

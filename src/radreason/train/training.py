@@ -32,12 +32,13 @@ from radreason import build, config
 from radreason.data.dataset import Dataset
 from radreason.data.splits import Splits
 from radreason.errors import InputError
+from radreason.input_files import is_draft
 from radreason.nn.evidence import TemperedEvidence
 from radreason.nn.hybrid import ImageDiagnoser
 from radreason.nn.losses import Targets, class_balance
 from radreason.nn.recompute import recompute
 from radreason.nn.sync_norm import synchronise
-from radreason.run_folder import PLAN, SUMMARY, read_plan, read_summary, write_plan
+from radreason.run_folder import PLAN, SUMMARY, read_plan, read_summary, refuse_another, write_plan
 from radreason.train.loop import Loop
 from radreason.train.results import write_results
 from radreason.train.step import Step
@@ -235,7 +236,7 @@ def _check_folder(order: Order, plan: Mapping[str, Any], watcher: Watcher) -> bo
     folder = order.folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        is_empty = not any(folder.iterdir())
+        is_empty = all(is_draft(path) for path in folder.iterdir())
     except OSError as error:
         raise InputError(
             found=f"{folder}: cannot be made: {error.strerror or error}", expected="a folder to write to"
@@ -255,32 +256,10 @@ def _check_folder(order: Order, plan: Mapping[str, Any], watcher: Watcher) -> bo
             found=f"{folder}: a training that {epochs} is there",
             expected="a new folder, or --resume to go on with it",
         )
-    _refuse_another(before, plan, folder)
+    refuse_another(before, plan, folder)
     if before.get("made_with") != plan["made_with"]:
         watcher.note("the versions of the packages are not those the training began with: bits may differ")
     return True
-
-
-def _refuse_another(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
-    old, new = _leaves(before), _leaves(now)
-    for name in [*new, *(old.keys() - new.keys())]:
-        if not name.startswith("made_with") and old.get(name) != new.get(name):
-            was, now_is = (f"{value!r:.60}" for value in (old.get(name), new.get(name)))
-            raise InputError(
-                found=f"{folder}: a training with {name} = {was}, now {now_is}",
-                expected="the same plan, to go on with it",
-                hint="another folder after --out, or the settings of before",
-            )
-
-
-def _leaves(value: Any, name: str = "") -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        return {name: value}
-    return {
-        path: leaf
-        for key, item in value.items()
-        for path, leaf in _leaves(item, f"{name}.{key}".strip(".")).items()
-    }
 
 
 @contextmanager
