@@ -10,7 +10,8 @@ import torch
 from scipy.stats import binom
 
 from radreason import Schema, Variable, config
-from radreason.prob import BayesNet, Labels
+from radreason.errors import InputError
+from radreason.prob import BayesNet, Labels, draws
 from radreason.train.refit import as_labels, describe, drawn, information, is_due, mixed, refit
 
 SCHEMA = Schema(
@@ -22,6 +23,7 @@ SCHEMA = Schema(
     "d",
 )
 LOOP = ((), (0,), (0, 1))
+BACKWARDS = ((1, 2), (), (1,))
 EMPTY = ((), (), ())
 STATES = list(itertools.product(*(range(size) for size in SCHEMA.sizes)))
 
@@ -31,6 +33,15 @@ def some_net(parents=LOOP, seed=0):
     shapes = [[SCHEMA.sizes[v] for v in (*ps, child)] for child, ps in enumerate(parents)]
     tables = [torch.tensor(rng.dirichlet(np.ones(s[-1]), s[:-1] or None).reshape(s)) for s in shapes]
     return BayesNet(SCHEMA, parents, tables, pseudocount=1.0)
+
+
+@pytest.fixture(params=["by the joint table", "in small parts", "one by one"])
+def each_way(request, monkeypatch):
+    """Draw by the joint table, all at once or a few draws at a time, and as it is done beyond a bound."""
+    if request.param == "in small parts":
+        monkeypatch.setattr(draws, "AT_ONCE", 20)
+    if request.param == "one by one":
+        monkeypatch.setattr(draws, "LARGEST", 0)
 
 
 def some_beliefs(n, seed=0):
@@ -126,8 +137,10 @@ def test_draws_are_as_frequent_as_the_joint_posterior_says(case):
     assert not are_drawn_from(labels.codes, product)  # so that a product of beliefs would have been seen
 
 
-def test_draws_of_many_cases_are_each_of_its_own_posterior():
-    net, likelihoods, n = some_net(), some_beliefs(20, seed=3), 2000
+@pytest.mark.usefixtures("each_way")
+@pytest.mark.parametrize("parents", [LOOP, BACKWARDS])
+def test_draws_of_many_cases_are_each_of_its_own_posterior(parents):
+    net, likelihoods, n = some_net(parents), some_beliefs(20, seed=3), 2000
     labels = drawn(net, likelihoods, n, seed=0)
     assert labels.weights.tolist() == pytest.approx([1 / n] * 20 * n)
     own = labels.codes.reshape(20, n, 3)
@@ -135,6 +148,7 @@ def test_draws_of_many_cases_are_each_of_its_own_posterior():
         assert are_drawn_from(own[case], joint_posterior(net, likelihoods[case]))
 
 
+@pytest.mark.usefixtures("each_way")
 def test_what_the_evidence_rules_out_is_never_drawn():
     likelihoods = torch.tensor([[0.0, 1.0, 1.0, 1.0, 0.0, 0.5, 0.5], [0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0]])
     codes = drawn(some_net(), likelihoods, 500, seed=0).codes.reshape(2, 500, 3)
@@ -144,12 +158,25 @@ def test_what_the_evidence_rules_out_is_never_drawn():
     assert set(codes[1, :, 2]) == {0}
 
 
+@pytest.mark.usefixtures("each_way")
 def test_the_scale_of_the_evidence_changes_no_draw():
     net, likelihoods = some_net(), some_beliefs(5)
     one, other = (drawn(net, likelihoods * scale, 50, seed=1).codes for scale in (1.0, 2.0**-30))
     assert np.array_equal(one, other)
 
 
+@pytest.mark.usefixtures("each_way")
+def test_evidence_near_underflow_is_drawn_from_and_a_contradiction_is_refused():
+    likelihoods = some_beliefs(1).double().repeat(3, 1)
+    likelihoods[1] *= 1e-300
+    likelihoods[1, :3] = torch.tensor([1e-300, 0.0, 0.0], dtype=torch.float64)
+    assert not drawn(some_net(), likelihoods, 5, seed=0).codes[5:10, 0].any()
+    likelihoods[2, :3] = 0.0
+    with pytest.raises(InputError):
+        drawn(some_net(), likelihoods, 5, seed=0)
+
+
+@pytest.mark.usefixtures("each_way")
 def test_the_seed_decides_the_draws():
     net, likelihoods = some_net(), some_beliefs(5)
     codes = [drawn(net, likelihoods, 50, seed).codes for seed in (1, 1, 2)]

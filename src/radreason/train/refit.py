@@ -15,6 +15,7 @@ from torch import Tensor
 
 from radreason import config
 from radreason.prob import BayesNet, Labels
+from radreason.prob.draws import draw
 from radreason.prob.score import family_counts
 from radreason.schema import Schema
 
@@ -92,30 +93,12 @@ def drawn(net: BayesNet, likelihoods: Float[Tensor, "N K"], draws: int, seed: in
     """Draw joint states of every case from the exact posterior of the network, as rows of weight 1 / draws.
 
     The exact E-step would count every joint state by its posterior; so many draws stand for it. Variables
-    that go together stay together, as they do not in a product of marginals. One variable after
-    the other is drawn from its posterior given those before. Draws that are the same so far are asked
-    once, and the variables that are surest come first, so that they stay the same for long.
+    that go together stay together, as they do not in a product of marginals.
     """
-    evidence = likelihoods.detach().to(net.adjacency.device)
-    generator = torch.Generator().manual_seed(seed)
-    columns: dict[str, np.ndarray] = {}
-    slices = net.schema.slices()
-    asked = torch.arange(len(evidence)).repeat_interleave(draws)
-    """For each draw the row of the evidence that its states so far have made."""
-    with torch.no_grad():
-        first = net(evidence)
-        sureness = {name: float(first[:, at].amax(dim=1).mean()) for name, at in slices.items()}
-        for name in sorted(slices, key=lambda name: -sureness[name]):
-            at, size = slices[name], net.schema[name].size
-            belief = net(evidence)[:, at].cpu().double().clamp_min(0)
-            state = torch.multinomial(belief[asked], 1, generator=generator).squeeze(1)
-            columns[name] = state.numpy()
-            met, asked = (asked * size + state).unique(return_inverse=True)
-            evidence = evidence[(met // size).to(evidence.device)].clone()
-            # As likely as it was, not one: an answer near underflow would be near it for every draw.
-            certain = torch.nn.functional.one_hot(met % size, size).to(evidence)
-            evidence[:, at] = evidence[:, at] * certain
-    return Labels.of(columns, net.schema, np.full(len(asked), 1 / draws))
+    codes = draw(net, likelihoods, draws, seed).numpy()
+    return Labels.of(
+        dict(zip(net.schema.names, codes.T, strict=True)), net.schema, np.full(len(codes), 1 / draws)
+    )
 
 
 def mixed(truth: Labels, predicted: Labels, truth_share: float) -> Labels:
