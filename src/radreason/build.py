@@ -11,6 +11,8 @@ from torch import Tensor, nn
 
 from radreason import config
 from radreason.artefacts import read_network
+from radreason.classic.methods import PrimitivesMethod, SvmMethod
+from radreason.classic.oracle import ForestOracle
 from radreason.errors import InputError
 from radreason.nn.evidence import TemperedEvidence
 from radreason.nn.fusion import ResidualFusion
@@ -75,6 +77,20 @@ def model(
             states = StateEmbeddings(attribute_schema(schema), backbone.features, chosen.length)
             vectors = EmbeddingReader(schema, chosen.length)
             return EmbeddingDiagnoser(schema, sees, states, vectors, chosen.corrected)
+        case other:
+            raise InputError(found=f"the method {other!r}", expected="a neural network")
+
+
+def classic(settings: config.Model, schema: Schema, seed: int) -> PrimitivesMethod | SvmMethod:
+    """Build a method of hand-made features."""
+    if settings.method == "svm":
+        return SvmMethod(schema, seed, **settings.svm.model_dump())
+    return PrimitivesMethod(schema, seed, **settings.primitives.model_dump())
+
+
+def forest(settings: config.Model, schema: Schema, seed: int) -> ForestOracle:
+    """Build the oracle that reads the true grades."""
+    return ForestOracle(schema, seed, **settings.forest.model_dump())
 
 
 def _encoder(backbone: config.Backbone, dims: int) -> ImageEncoder:

@@ -171,7 +171,39 @@ class Embedding(Section):
     corrected: Share = 0.25
 
 
-Method = Literal["hybrid", "relation", "gru", "bottleneck", "embedding"]
+class Primitives(Section):
+    """Words for pieces of an image; see `radreason.classic.segments`."""
+
+    looks: Positive = 32
+    forms: Positive = 16
+
+
+class Svm(Section):
+    """One support vector machine per attribute; see `radreason.classic.machines`."""
+
+    cost: Rate = 1.0
+
+
+class Forest(Section):
+    """The random forest of the oracle; see `radreason.classic.oracle`."""
+
+    trees: Positive = 500
+
+
+Method = Literal[
+    "hybrid",
+    "relation",
+    "gru",
+    "bottleneck",
+    "embedding",
+    "primitives",
+    "svm",
+    "oracle-forest",
+    "oracle-network",
+]
+
+WITHOUT_WEIGHTS = ("primitives", "svm", "oracle-forest", "oracle-network")
+"""Methods that are no neural networks: they learn at once and leave predictions, but no weights."""
 
 
 class Model(Section):
@@ -179,7 +211,8 @@ class Model(Section):
 
     ``stand_in = false``: without BN-1 the graph's answer is the fused belief, and P0_B has no part in it.
     Another ``method`` than the hybrid has its own settings under its own name, and neither networks nor
-    fusion; "relation" alone has the graph, without the beliefs of a network to attend by.
+    fusion; "relation" alone has the graph, without the beliefs of a network to attend by, and
+    "oracle-network" the first network.
     """
 
     method: Method = "hybrid"
@@ -195,6 +228,9 @@ class Model(Section):
     gru: Gru = Gru()
     bottleneck: Bottleneck = Bottleneck()
     embedding: Embedding = Embedding()
+    primitives: Primitives = Primitives()
+    svm: Svm = Svm()
+    forest: Forest = Forest()
 
     @model_validator(mode="after")
     def _parts_of_its_method(self) -> Model:
@@ -206,12 +242,15 @@ class Model(Section):
                 )
         if self.method == "hybrid":
             return self
-        off = ("first_net", "fusion", "second_net", *(() if self.method == "relation" else ("graph",)))
+        own = {"relation": "graph", "oracle-network": "first_net"}.get(self.method)
+        off = [name for name in ("first_net", "graph", "fusion", "second_net") if name != own]
         for name in off:
             if getattr(self, name) is not False:
                 raise ValueError(f"{name} = false, for the method {self.method!r} has none")
         if self.method == "relation" and (self.graph is False or self.graph.attention is not False):
             raise ValueError("a graph, with attention = false, for no network has beliefs to attend by")
+        if self.method == "oracle-network" and self.first_net is False:
+            raise ValueError("first_net, the network that is asked")
         return self
 
 
@@ -261,10 +300,7 @@ class Augment(Section):
 
 
 class Train(Section):
-    """How the weights are learned.
-
-    ``choose``: the "last" epoch, or the best by the validation cases, after the share ``choose_from`` of all.
-    """
+    """How the weights are learned. ``choose``: the "last" epoch, or the best by the validation cases."""
 
     epochs: Positive = 160
     batch: Annotated[int, Field(ge=2, strict=True)] = 6
@@ -279,7 +315,6 @@ class Train(Section):
     clip: Rate | None = None
     augment: Augment | Literal[False] = Augment()
     choose: Literal["last", "log_loss", "auc"] = "log_loss"
-    choose_from: Annotated[float, Field(ge=0, lt=1, strict=True)] = 0.0
     precision: Literal["32-true", "bf16-mixed", "16-mixed", "64-true"] = "32-true"
     recompute: bool = False
     keep_images: bool = False

@@ -23,7 +23,16 @@ from radreason.errors import InputError, unknown
 from radreason.nn.export import export
 from radreason.nn.hybrid import Diagnosis, ImageDiagnoser
 from radreason.prob import BayesNet
-from radreason.run_folder import BEST, NETWORKS, PLAN, SUMMARY, read_plan, read_summary, read_weights
+from radreason.run_folder import (
+    BEST,
+    NETWORKS,
+    PLAN,
+    PREDICTIONS,
+    SUMMARY,
+    read_plan,
+    read_summary,
+    read_weights,
+)
 from radreason.schema import Schema
 from radreason.train.state import read_state
 
@@ -160,6 +169,13 @@ def _folders(run: Path) -> dict[str, Path]:
 
 def _model(plan: Mapping[str, Any], folder: Path) -> ImageDiagnoser:
     """Build the network of a plan, with the weights and Bayesian networks of its chosen epoch."""
+    method = plan.get("settings", {}).get("model", {}).get("method")
+    if method in config.WITHOUT_WEIGHTS:
+        raise InputError(
+            found=f"{folder}: a run of the method {method!r}, which is no neural network and is not kept",
+            expected="a run of a method with weights",
+            hint=f"{folder / PREDICTIONS} holds what it believed of the cases it did not learn from",
+        )
     if not (folder / BEST).is_file():
         raise InputError(
             found=f"{folder}: no weights yet",

@@ -215,15 +215,6 @@ def test_the_chosen_epoch_is_that_of_the_least_log_loss_in_the_log(run, summary)
     assert summary["refits"] == sum(record["refit"] is not None for record in log) == 3
 
 
-def test_an_epoch_before_the_share_that_goes_by_is_never_chosen(run, dataset, experiment, tmp_path):
-    log = (run / LOG).read_text().splitlines()
-    losses = [json.loads(line)["validation"]["bn2"]["log_loss"] for line in log]
-    assert np.argmin(losses) < 3  # of the same training: the least is not among those that may be chosen
-    settings = experiment(*CHANGES, "train.choose_from=0.75")
-    order = Order(settings, dataset.folder, tmp_path / "late", repeat=1, fold=3, accelerator="cpu")
-    assert train(order)["chosen_epoch"] == 3
-
-
 def test_the_summary_says_what_it_is_of(summary, task):
     assert (summary["repeat"], summary["fold"], summary["disease"]) == (1, 3, "malignancy")
     parts = {"training": task.rows.training, "validation": task.rows.validation, "testing": task.rows.testing}

@@ -57,3 +57,36 @@ def test_a_rival_that_draws_at_random_goes_on_as_if_never_interrupted(method, da
     train(Order(whole, dataset.folder, parts, fold=0, resume=True))
     for name in (LOG, PREDICTIONS):
         assert (parts / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+CLASSIC = {
+    "primitives": ("evidence", "fusion"),
+    "svm": ("evidence", "fusion"),
+    "oracle-forest": ("evidence", "fusion"),
+    "oracle-network": ("evidence", "fusion"),
+}
+
+
+@pytest.mark.parametrize("method", CLASSIC)
+def test_a_method_without_weights_leaves_predictions_and_figures(method, dataset, experiment, tmp_path):
+    off = [c for c in NO_NETS if method != "oracle-network" or "first_net" not in c]
+    settings = experiment(f"model.method={method}", "model.graph=false", *off)
+    train(Order(settings, dataset.folder, tmp_path / "run", fold=0))
+    summary = read_summary(tmp_path / "run")
+    assert tuple(summary["stages"]["testing"]) == CLASSIC[method]
+    assert (summary["epochs"], summary["chosen_epoch"]) == (0, None)
+    assert set(summary["networks"]) == ({"bn1"} if method == "oracle-network" else set())
+    with (tmp_path / "run" / PREDICTIONS).open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == summary["cases"]["testing"] + summary["cases"]["validation"]
+    if method.startswith("oracle"):  # told what is true, it says so of the attributes
+        known = [row for row in rows if row["margin"]]
+        assert known
+        assert all(float(row[f"fusion margin={row['margin']}"]) >= 0.5 for row in known)
+        assert summary["stages"]["testing"]["fusion"]["auc"] > 0.6
+    with pytest.raises(radreason.InputError, match="no neural network and is not kept"):
+        radreason.load(tmp_path / "run")
+    train(Order(settings, dataset.folder, tmp_path / "run", fold=0, resume=True))
+    outcome = (tmp_path / "run" / PREDICTIONS).read_bytes()
+    train(Order(settings, dataset.folder, tmp_path / "again", fold=0))
+    assert (tmp_path / "again" / PREDICTIONS).read_bytes() == outcome

@@ -10,6 +10,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from radreason import config
+
 STAGES = {
     "evidence": "evidence (P0_B)",
     "bn1": "BN-1 (P_B)",
@@ -38,8 +40,16 @@ def began(plan: Mapping[str, Any]) -> str:
     return (
         f"{settings['preset']} on {kind(plan['data'])}, {fold}: {len(cases['training']):,} cases train, "
         f"{len(cases['validation']):,} validate, {len(cases['testing']):,} test; "
-        f"{settings['model']['backbone']['name']}, {settings['train']['epochs']} epochs"
+        f"{_how(settings)}"
     )
+
+
+def _how(settings: Mapping[str, Any]) -> str:
+    method = settings["model"]["method"]
+    if method in config.WITHOUT_WEIGHTS:
+        return f"method {method}, no neural network"
+    what = "" if method == "hybrid" else f"method {method}, "
+    return f"{what}{settings['model']['backbone']['name']}, {settings['train']['epochs']} epochs"
 
 
 def kind(data: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ from radreason.evaluate.stages import attribute_table, stage_figures
 from radreason.input_files import write_text
 from radreason.prob import BayesNet
 from radreason.run_folder import NETWORKS, PREDICTIONS, SUMMARY, write_json
-from radreason.train.loop import Loop, rounded
+from radreason.train.loop import Loop, Progress, rounded
 from radreason.train.phase_two import networks_in
 from radreason.train.task import Task
 
@@ -35,10 +35,22 @@ def write_results(loop: Loop, plan: Mapping[str, Any]) -> None:
     beliefs = {part: loop.predict(rows) for part, rows in parts.items() if len(rows)}
     if not loop.leads:
         return
-    nets = networks_in(loop.model)
+    write_outcome(loop.folder, task, plan, beliefs, networks_in(loop.model), loop.progress)
+
+
+def write_outcome(
+    folder: Path,
+    task: Task,
+    plan: Mapping[str, Any],
+    beliefs: Mapping[str, Beliefs],
+    nets: Mapping[str, BayesNet],
+    progress: Progress,
+) -> None:
+    """Write networks, predictions and, last of all, figures; ``beliefs`` are of validation and test cases."""
+    parts = {"validation": task.rows.validation, "testing": task.rows.testing}
     for name, net in nets.items():
-        write_net(loop.folder / NETWORKS[name], net)
-    write_text(loop.folder / PREDICTIONS, predictions_csv(predictions_of(task, parts, beliefs)))
+        write_net(folder / NETWORKS[name], net)
+    write_text(folder / PREDICTIONS, predictions_csv(predictions_of(task, parts, beliefs)))
     calibration = calibrate(task, task.rows.validation, beliefs.get("validation", {}))
     summary = {
         "data": {key: plan["data"][key] for key in ("kind", "source", "fingerprint", "excluded")},
@@ -46,9 +58,9 @@ def write_results(loop: Loop, plan: Mapping[str, Any]) -> None:
         "fold": plan["fold"],
         "cases": {part: len(ids) for part, ids in plan["cases"].items()},
         "disease": task.disease,
-        "epochs": loop.progress.epochs,
-        "chosen_epoch": loop.progress.best_epoch,
-        "refits": loop.progress.refits,
+        "epochs": progress.epochs,
+        "chosen_epoch": progress.best_epoch,
+        "refits": progress.refits,
         "calibration": calibration,
         "stages": {
             part: stage_figures(task.schema, found, task.codes(parts[part]), thresholds(calibration))
@@ -66,7 +78,7 @@ def write_results(loop: Loop, plan: Mapping[str, Any]) -> None:
             for name, net in nets.items()
         },
     }
-    write_json(loop.folder / SUMMARY, rounded(summary))
+    write_json(folder / SUMMARY, rounded(summary))
 
 
 def write_net(folder: Path, net: BayesNet) -> None:

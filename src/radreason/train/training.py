@@ -39,6 +39,7 @@ from radreason.nn.losses import Targets, class_balance
 from radreason.nn.recompute import recompute
 from radreason.nn.sync_norm import synchronise
 from radreason.run_folder import PLAN, SUMMARY, read_plan, read_summary, refuse_another, write_plan
+from radreason.train.classic_run import run_classic
 from radreason.train.loop import Loop
 from radreason.train.results import write_results
 from radreason.train.step import Step
@@ -137,6 +138,14 @@ def _train(fabric: Fabric, order: Order, watcher: Watcher) -> None:
     if goes_on and (order.folder / SUMMARY).is_file():
         if fabric.global_rank == 0:
             watcher.note(f"{order.folder} has ended before; nothing is left to do")
+        return
+    if settings.model.method in config.WITHOUT_WEIGHTS:
+        if fabric.world_size > 1:
+            raise InputError(
+                found=f"{fabric.world_size} processes for the method {settings.model.method!r}",
+                expected="one: it has no gradients to share",
+            )
+        run_classic(settings, task, plan, order.folder, watcher)
         return
     with _deterministic():
         step = _step(settings, task, fabric.world_size)
