@@ -44,4 +44,5 @@ class Halve(nn.Module):
         for axis in reversed(range(dims)):
             first, second = blocks.unbind(3 + 2 * axis)
             blocks = first + second
-        return blocks / 2**dims
+        halved: Tensor = blocks / 2**dims
+        return halved
