@@ -30,11 +30,11 @@ SMALL = ("--size", "16", "--margin", "2", "--workers", "1")
 
 @pytest.fixture
 def run(capsys):
-    def call(*tokens, code=0):
+    def call(*tokens, code=0, both=False):
         assert main([str(token) for token in tokens]) == code, capsys.readouterr().err
         shown = capsys.readouterr()
         assert "Traceback" not in shown.err
-        return shown.err if code else shown.out
+        return (shown.out, shown.err) if both else shown.err if code else shown.out
 
     return call
 
@@ -96,10 +96,22 @@ def test_check_says_the_same_and_writes_nothing(run, tables):
     assert sorted(tables.iterdir()) == before
 
 
+def test_cases_that_are_mostly_air_are_said_to_be(run, tables):
+    assert "Padded" not in run(*prepare_ct(tables, "--out", tables / "small"))
+    wide = prepare_ct(tables, "--out", tables / "wide", "--size", "64")
+    found = json.loads(run(*wide, "--json"))
+    shares = [case.padding_share for case in Dataset.open(tables / "wide").cases]
+    assert found["padded"] == {"cases": len(shares), "by_half": sum(share > 0.5 for share in shares)}
+    said = run("data", "show", tables / "wide", "--cases", "0")
+    assert "Padded with air where nothing was scanned: 12 cases, 12 of them by more than half." in said
+
+
 def test_the_example_is_a_start(run, tmp_path):
     assert "mine-readings.csv" in run("prepare", "ct", "--example", tmp_path / "mine.csv")
     how = ("--readings", tmp_path / "mine-readings.csv", "--check", "--json", "--workers", "1")
-    found = json.loads(run("prepare", "ct", "--cases", tmp_path / "mine.csv", *how))
+    said, why = run("prepare", "ct", "--cases", tmp_path / "mine.csv", *how, code=2, both=True)
+    assert "no case at all; 5 left out" in why  # a script may go by the exit code
+    found = json.loads(said)
     assert found["cases"] == 0
     assert len(found["excluded"]) == 5  # it names scans that nobody has
     assert found["folder"] is None

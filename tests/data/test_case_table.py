@@ -49,7 +49,7 @@ WRONG = {
     "a,p,,,1,2,3,voxel,,": "neither image nor series_uid",
     "a,p,i,,,,,,,": "neither a position nor a mask",
     "a,p,i,,1,,3,voxel,,": "no y",
-    "a,p,i,,1,2,3,,,": "position is 'empty'",
+    "a,p,i,,1,2,3,,,": "position is empty",
     "a,p,i,,1,2,3,mm,,": "position is 'mm', not one of LPS mm, RAS mm, voxel",
     "a,p,i,,1,2,3 mm,voxel,,": "z is '3 mm', not a number",
     "a,p,i,,nan,2,3,voxel,,": "no x",

@@ -11,6 +11,7 @@ from cyclopts import App, CycloptsError, Parameter
 
 from radreason import __version__
 from radreason.cli import crossval, data, lidc, network, prepare, train
+from radreason.cli.terminal import spelled
 from radreason.errors import InputError, WorkFailedError
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -66,7 +67,7 @@ def main(tokens: Sequence[str] | None = None) -> int:
 def _stop(code: int, message: str, debug: bool) -> int:
     if debug:
         print_exc()
-    print(f"Error: {message}", file=sys.stderr)
+    print(f"Error: {spelled(message)}", file=sys.stderr)
     return code
 
 

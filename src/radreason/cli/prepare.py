@@ -204,6 +204,7 @@ def _prepare(plan: Plan, cut: Cut, run: RunOptions, out: Path | None) -> None:
         "cases": outcome.cases,
         "counts": dict(outcome.dataset.counts) if outcome.dataset else None,
         "excluded": [{"case": case, "reason": reason} for case, reason in outcome.excluded],
+        "padded": dataset_text.padding(outcome.dataset),
         "notes": list(outcome.notes),
         "folds": folds,
         "fingerprint": outcome.dataset.fingerprint if outcome.dataset else None,
@@ -213,6 +214,10 @@ def _prepare(plan: Plan, cut: Cut, run: RunOptions, out: Path | None) -> None:
         print_json(found)
     else:
         console().print(dataset_text.outcome(found))
+    if not outcome.cases:  # only --check comes here: without it, prepare has refused
+        raise InputError(
+            found=f"no case at all; {len(outcome.excluded):,} left out", expected="at least one case"
+        )
 
 
 def _deal_out(dataset: Dataset, run: RunOptions) -> list[str]:

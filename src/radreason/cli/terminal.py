@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from io import TextIOWrapper
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -17,9 +19,36 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
+from rich.segment import Segment
+from rich.text import Text
 
 WIDTH = 110
 """Where the width of the terminal is not known: in a pipe or a file."""
+
+
+_UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def spelled(text: str) -> str:
+    r"""Spell out what steers a terminal: names come from files, and a file may come from anyone.
+
+    >>> spelled("a name that would turn red: \x1b[31m")
+    'a name that would turn red: \\x1b[31m'
+    """
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+class SpelledConsole(Console):
+    """A console on which no name can move the cursor, turn the text around or change its colour."""
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        """Spell texts out before they are laid out."""
+        return super().render_str(spelled(text), **how)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Spell out whatever else reaches the screen; the console's own codes come later."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(spelled(segment.text), segment.style)
 
 
 def console() -> Console:
@@ -29,12 +58,14 @@ def console() -> Console:
     """
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    return Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else WIDTH)
+    return SpelledConsole(
+        highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else WIDTH
+    )
 
 
 def stderr() -> Console:
     """For progress and remarks."""
-    return Console(stderr=True, highlight=False, markup=False, emoji=False)
+    return SpelledConsole(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 def ascii_only() -> bool:

@@ -154,7 +154,9 @@ def _row(line: int, cells: Mapping[str, str], folder: Path, keep: Collection[str
     if any(axes) or cell("position"):
         position, frame = _position(axes), cell("position")
         if frame not in FRAMES:
-            raise _RowError(f"position is {(frame or 'empty')[:20]!r}, not one of {', '.join(FRAMES)}")
+            raise _RowError(
+                f"position is {repr(frame[:20]) if frame else 'empty'}, not one of {', '.join(FRAMES)}"
+            )
     if position is None and cell("mask") is None:
         raise _RowError("neither a position nor a mask")
     if cell("mask_part") and cell("mask") is None:

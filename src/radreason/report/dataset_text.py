@@ -28,6 +28,7 @@ def outcome(found: Mapping[str, Any]) -> RenderableType:
     return Group(
         Text(head),
         *(Text(f"  {line}") for line in found["folds"]),
+        *padded(**found.get("padded", {"cases": 0, "by_half": 0})),
         *left_out([(entry["case"], entry["reason"]) for entry in found["excluded"]]),
         *noted(found["notes"]),
     )
@@ -46,9 +47,24 @@ def summary(dataset: Dataset, *, verified: bool) -> RenderableType:
     return Group(
         *(Text(line) for line in lines),
         _states(dataset),
+        *padded(**padding(dataset)),
         *left_out([(entry["case"], entry["reason"]) for entry in dataset.excluded]),
         *noted(dataset.notes),
     )
+
+
+def padding(dataset: Dataset | None) -> dict[str, int]:
+    """How many cases reach beyond what was scanned, and how many of them by more than half of the patch."""
+    shares = [case.padding_share for case in dataset.cases] if dataset else []
+    return {"cases": sum(share > 0 for share in shares), "by_half": sum(share > 0.5 for share in shares)}
+
+
+def padded(cases: int, by_half: int) -> list[Text]:
+    """Say what was filled up with air, for a patch that is mostly air teaches little."""
+    if not cases:
+        return []
+    mostly = f", {by_half:,} of them by more than half" if by_half else ""
+    return [Text(f"Padded with air where nothing was scanned: {_many(cases, 'case')}{mostly}.")]
 
 
 def left_out(excluded: Sequence[tuple[str, str]]) -> list[Text]:
