@@ -21,11 +21,13 @@ from radreason.nn.heads import EvidenceHead
 from radreason.nn.hybrid import HybridDiagnoser, ImageDiagnoser
 from radreason.nn.image_encoder import ImageEncoder, image_encoder
 from radreason.nn.losses import HybridLoss
+from radreason.nn.rivals.adinet import AdinetDiagnoser, WeighedAttributes
 from radreason.nn.rivals.bottleneck import Bottleneck, BottleneckDiagnoser
 from radreason.nn.rivals.concepts import attribute_schema
 from radreason.nn.rivals.embedding import EmbeddingDiagnoser, EmbeddingReader, StateEmbeddings
 from radreason.nn.rivals.gru import GruDiagnoser, GruReasoner
 from radreason.nn.rivals.relation import RelationDiagnoser, RelationNetwork
+from radreason.nn.rivals.two_branches import TwoBranchDiagnoser
 from radreason.nn.window import Window
 from radreason.prob import BayesNet, Labels
 from radreason.schema import Schema
@@ -41,7 +43,8 @@ def model(
 ) -> ImageDiagnoser:
     """Build the whole network around the two that were learned; it takes images as they were prepared."""
     backbone, graph = settings.backbone, settings.graph
-    sees = nn.Sequential(Window(*window), _encoder(backbone, dims))
+    looks, encoder = Window(*window), _encoder(backbone, dims)
+    sees = nn.Sequential(looks, encoder)
     evidence = EvidenceHead(schema, backbone.features, settings.bias)
     match settings.method:
         case "hybrid":
@@ -77,6 +80,13 @@ def model(
             states = StateEmbeddings(attribute_schema(schema), backbone.features, chosen.length)
             vectors = EmbeddingReader(schema, chosen.length)
             return EmbeddingDiagnoser(schema, sees, states, vectors, chosen.corrected)
+        case "two-branches":
+            both = EvidenceHead(schema, 2 * backbone.features, settings.bias)
+            part, threshold = _encoder(backbone, dims), settings.two_branches.threshold
+            return TwoBranchDiagnoser(schema, looks, encoder, part, evidence, both, threshold)
+        case "adinet":
+            weighed = WeighedAttributes(schema, backbone.features)
+            return AdinetDiagnoser(schema, sees, evidence, weighed)
         case other:
             raise InputError(found=f"the method {other!r}", expected="a neural network")
 

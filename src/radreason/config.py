@@ -171,6 +171,12 @@ class Embedding(Section):
     corrected: Share = 0.25
 
 
+class TwoBranches(Section):
+    """The whole image and its hot region; see `radreason.nn.rivals.two_branches`."""
+
+    threshold: Share = 0.7
+
+
 class Primitives(Section):
     """Words for pieces of an image; see `radreason.classic.segments`."""
 
@@ -196,6 +202,8 @@ Method = Literal[
     "gru",
     "bottleneck",
     "embedding",
+    "two-branches",
+    "adinet",
     "primitives",
     "svm",
     "oracle-forest",
@@ -228,6 +236,7 @@ class Model(Section):
     gru: Gru = Gru()
     bottleneck: Bottleneck = Bottleneck()
     embedding: Embedding = Embedding()
+    two_branches: TwoBranches = TwoBranches()
     primitives: Primitives = Primitives()
     svm: Svm = Svm()
     forest: Forest = Forest()

@@ -28,6 +28,8 @@ METHODS = {
     "gru": NO_PARTS | {"method": "gru", "gru": {"channels": 5}},
     "bottleneck": NO_PARTS | {"method": "bottleneck", "bottleneck": {"training": "joint"}},
     "deep bottleneck": NO_PARTS | {"method": "bottleneck", "bottleneck": {"hidden": 7}},
+    "two branches": NO_PARTS | {"method": "two-branches"},
+    "adinet": NO_PARTS | {"method": "adinet"},
     "embedding": NO_PARTS | {"method": "embedding", "embedding": {"length": 4}},
 }
 SMALL = {"backbone": {"name": "compact", "width": 2, "pyramid": 4, "features": 6}}
@@ -161,11 +163,11 @@ def test_a_few_steps_lower_the_loss(method):
     assert losses[-1] < 0.9 * losses[0]
 
 
-@pytest.mark.parametrize("method", ["relation", "gru", "bottleneck", "embedding"])
+@pytest.mark.parametrize("method", ["relation", "gru", "bottleneck", "embedding", "two branches", "adinet"])
 def test_a_method_has_no_parts_of_another(method):
     for part in ("first_net", "fusion", "second_net"):
         settings = METHODS[method] | {part: {}}
-        with pytest.raises(ValueError, match=f"{part} = false, for the method '{method}' has none"):
+        with pytest.raises(ValueError, match=f"{part} = false, for the method '.*' has none"):
             config.Model.model_validate(settings)
     if method != "relation":
         with pytest.raises(ValueError, match="graph = false"):
@@ -178,7 +180,7 @@ def test_a_relation_network_needs_a_graph_that_attends_to_no_network(graph):
         config.Model.model_validate(METHODS["relation"] | {"graph": graph})
 
 
-@pytest.mark.parametrize("method", ["bottleneck", "embedding"])
+@pytest.mark.parametrize("method", ["bottleneck", "embedding", "adinet"])
 def test_without_attributes_there_is_nothing_to_read_a_disease_off(method):
     settings = config.Model.model_validate(SMALL | METHODS[method])
     with pytest.raises(InputError, match="no attribute"):

@@ -33,7 +33,14 @@ class ImageEncoder(nn.Module):
 
     def forward(self, images: Float[Tensor, "B C *space"]) -> Float[Tensor, "B F"]:
         """Give F0, one vector per image."""
-        maps = self.backbone(images)[-self.scales :]
+        return self.feature(self.maps(images))
+
+    def maps(self, images: Float[Tensor, "B C *space"]) -> list[Tensor]:
+        """Give the maps of the backbone that are in use, from fine to coarse."""
+        return list(self.backbone(images)[-self.scales :])
+
+    def feature(self, maps: list[Tensor]) -> Float[Tensor, "B F"]:
+        """Pool maps, through the pyramid if there is one, to F0."""
         f0: Tensor = self.pooling(self.pyramid(maps) if self.pyramid is not None else maps)
         return f0
 
