@@ -98,7 +98,9 @@ def read_predictions(path: Path, schema: Schema) -> Predictions:
             v.name: np.array([_code(row[2 + place], v.states) for row in rows], np.int64)
             for place, v in enumerate(schema)
         }
-        beliefs = np.array([row[len(known) :] for row in rows], np.float64).reshape(len(rows), -1)
+        beliefs = np.array([row[len(known) :] for row in rows], np.float64).reshape(
+            len(rows), len(head) - len(known)
+        )
     except (ValueError, StopIteration, csv.Error) as error:
         raise InputError(found=f"{path}: {error!s:.100}", expected=_WHAT) from None
     width = schema.width

@@ -194,20 +194,20 @@ class Loop:
         images = self.images.training(rows, self.augmentation, self.settings.train.seed, epoch)
         targets, device = self.task.targets, self.fabric.device
         chosen = torch.from_numpy(rows)
-        told: dict[str, dict[str, Tensor]] = self.step(
-            images.to(device), targets.beliefs[chosen].to(device), targets.known[chosen].to(device)
-        )
+        given = images.to(device), targets.beliefs[chosen].to(device), targets.known[chosen].to(device)
+        try:
+            told: dict[str, dict[str, Tensor]] = self.step(*given)
+        except InputError as error:  # networks take no evidence that is no number
+            raise self._not_finite(rows, epoch, error.found) from None
         if not math.isfinite(float(told["losses"]["total"].detach())):
-            raise self._not_finite(rows, epoch, told["losses"])
+            bad = [name for name, loss in told["losses"].items() if not bool(loss.isfinite())]
+            raise self._not_finite(rows, epoch, ", ".join(name for name in bad if name != "total"))
         return told
 
-    def _not_finite(
-        self, rows: Int64[np.ndarray, " n"], epoch: int, losses: Mapping[str, Tensor]
-    ) -> InputError:
+    def _not_finite(self, rows: Int64[np.ndarray, " n"], epoch: int, what: str) -> InputError:
         ids = ", ".join(self.task.dataset.cases[row].id for row in rows)
-        bad = [name for name, loss in losses.items() if name != "total" and not bool(loss.isfinite())]
         return InputError(
-            found=f"epoch {epoch}: the loss ({', '.join(bad)}) of the cases {ids} is no finite number",
+            found=f"epoch {epoch}: the loss ({what}) of the cases {ids} is no finite number",
             expected="numbers",
             hint="a lower train.rate, train.clip=1, train.precision=32-true; or look at these images",
         )
@@ -310,8 +310,10 @@ class Loop:
             ) from None
 
     def _cut_log(self, length: int) -> None:
-        """Forget lines that were written after the last state."""
-        path = self.folder / LOG
+        """Forget lines that were written after the last state, and half a line of times."""
+        path, times = self.folder / LOG, self.folder / TIMES
+        if self.leads and times.is_file():
+            os.truncate(times, times.read_bytes().rfind(b"\n") + 1)
         if self.leads and path.is_file():
             if path.stat().st_size < length:
                 raise InputError(
@@ -368,7 +370,7 @@ def _put(
     found: dict[str, Tensor], stage: str, places: Int64[np.ndarray, " m"], belief: Tensor, n: int
 ) -> None:
     if stage not in found:
-        found[stage] = torch.zeros(n, belief.shape[1])
+        found[stage] = torch.zeros(n, belief.shape[1], dtype=torch.float32)  # also where 64 bits are usual
     found[stage][torch.from_numpy(places)] = belief.detach().float().cpu()
 
 

@@ -245,7 +245,9 @@ def _check_folder(order: Order, plan: Mapping[str, Any], watcher: Watcher) -> bo
     folder = order.folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        is_empty = all(is_draft(path) for path in folder.iterdir())
+        for draft in filter(is_draft, folder.iterdir()):  # of a training that was killed while it wrote
+            draft.unlink()
+        is_empty = not any(folder.iterdir())
     except OSError as error:
         raise InputError(
             found=f"{folder}: cannot be made: {error.strerror or error}", expected="a folder to write to"
