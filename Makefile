@@ -10,20 +10,27 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PYTHONS := python3.11 python3.12 python3.13 python3.14 python3 python
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 ARGS ?=
+DEMO_PHANTOMS := --limit 600 --size 32 --margin 1 --disease-as binary --folds 5 --repeats 1
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
 
-demo: $(VENV)/.installed ## learn, draw and query the network of real radiologists' readings (into demo/)
-	@echo "Learning what goes with what in 6,859 readings of lung nodules, and how sure that is (half a minute) ..."
+demo: $(VENV)/.installed ## train a diagnoser on phantoms and open what it did (into demo/; five minutes)
+	@rm -rf demo/lidc demo/run
+	@echo "1. What goes with what in 6,859 readings of lung nodules, and how sure that is (half a minute)"
 	@$(BIN)/radreason network learn --readings lidc --out demo/lidc
 	@echo; echo "A radiologist sees marked spiculation: network query demo/lidc spiculation=5"; echo
-	@$(BIN)/radreason network query demo/lidc spiculation=5
-	@echo; echo "And if every margin were poorly defined: network query demo/lidc --do margin=1"; echo
-	@$(BIN)/radreason network query demo/lidc --do margin=1 --of malignancy
-	@echo
-	@echo "Open demo/lidc/network.svg to see the network, and try for yourself:"
-	@echo "  $(BIN)/radreason network show demo/lidc"
+	@$(BIN)/radreason network query demo/lidc spiculation=5 --of malignancy
+	@echo; echo "2. Phantoms: drawings with the outlines and grades of real nodules, images of nobody"
+	@$(BIN)/radreason prepare phantom-ct --out demo/phantoms $(DEMO_PHANTOMS)
+	@echo; echo "3. A network that sees the image, grades it and reasons about the grades (some minutes)"
+	@$(BIN)/radreason train experiments/demo.toml --data demo/phantoms --out demo/run --fold 0
+	@echo; echo "Open"
+	@echo "  demo/run/samples.png      phantoms it was not trained on, with the truth and its answers"
+	@echo "  demo/run/bn2/network.svg  the network that gives the diagnosis"
+	@echo "  demo/lidc/network.svg     the network of the readings, with how sure each edge is"
+	@echo "and try for yourself:"
+	@echo "  $(BIN)/radreason network query demo/run/bn2 spiculation=5"
 	@echo "  $(BIN)/radreason network query demo/lidc spiculation=4:0.7,5:0.3 calcification=6"
 
 test: $(VENV)/.installed ## run all tests (make test ARGS="-m 'not slow'" leaves out the slow ones)
