@@ -272,3 +272,26 @@ LIDC = Schema(
     disease="malignancy",
 )
 """The nine grades of an LIDC-IDRI nodule reading, as its readers gave them."""
+
+
+def _findings(disease: str, *abnormalities: str) -> Schema:
+    """Give a schema of findings that are absent or present, the disease last."""
+    variables = tuple(
+        Variable(name, ("no", "yes"), ordered=False, meanings=("absent", "present"))
+        for name in (*abnormalities, disease)
+    )
+    return Schema(variables, disease)
+
+
+TB = _findings(
+    "tuberculosis",
+    "fibrotic_streaks",
+    "consolidation",
+    "diffuse_nodules",
+    "cavitation",
+    "atelectasis",
+    "multiple_nodules",
+    "pleural_effusion",
+)
+"""The paper's second task: seven abnormalities of a chest radiograph, in the order of its table, and the
+disease. Another list of a user's own is a schema in a JSON file."""

@@ -7,6 +7,7 @@ import sys
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from radreason.cli import main
@@ -273,3 +274,42 @@ def test_a_network_file_that_someone_has_spoilt_is_refused_or_read_never_traced(
                 traced.append((path, value, said))
     assert not traced
     assert codes == {0, 2}
+
+
+def padchest(path, n_rows=400):
+    """Write a made-up table: cavities go with tuberculosis, and with nothing else."""
+    rng = np.random.default_rng(0)
+    lines = [",ImageID,PatientID,Labels"]
+    for number in range(n_rows):
+        sick = rng.random() < 0.5
+        words = [
+            *(["tuberculosis"] if sick else []),
+            *(["cavitation"] if rng.random() < (0.9 if sick else 0.1) else []),
+            *(["unchanged"] if number % 20 == 0 else []),
+            *(word for word in ("fibrotic band", "consolidation", "miliary opacities") if rng.random() < 0.5),
+            *(word for word in ("atelectasis", "multiple nodules", "empyema") if rng.random() < 0.5),
+        ]
+        lines.append(f'{number},{number}.png,person-{number // 2},"{words}"')
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_padchest_gives_the_network_of_tuberculosis(tmp_path, run):
+    table = padchest(tmp_path / "labels.csv")
+    out = tmp_path / "padchest"
+    tokens = ["--readings", "padchest", "--file", table, "--out", out]
+    found = json.loads(run("learn", *tokens, "--resamples", "2", "--workers", "1", "--json"))
+    assert found["source"] == "PadChest labels"
+    assert found["disease"] == "tuberculosis"
+    assert found["markov_blanket"] == ["cavitation"]
+    answer = json.loads(run("query", out, "cavitation=present", "--json"))
+    assert answer["after"]["tuberculosis"]["yes"] == pytest.approx(0.9, abs=0.05)
+    document = json.loads((out / "network.json").read_text(encoding="utf-8"))
+    assert "person" not in json.dumps(document)
+    text = [f"{a['parent']} {a['child']}" for a in document["strengths"] if a["strength"] == 1]
+    assert text in (["cavitation tuberculosis"], ["tuberculosis cavitation"])
+
+
+@pytest.mark.parametrize("tokens", [["--readings", "padchest"], ["--readings", "lidc", "--file", "x.csv"]])
+def test_padchest_and_its_file_go_together(tokens, tmp_path, refused):
+    assert "--readings padchest and --file, both or neither" in refused("learn", *tokens, "--out", tmp_path)

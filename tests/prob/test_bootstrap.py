@@ -183,3 +183,24 @@ def test_an_interrupt_ends_the_workers_without_a_word(finished, tmp_path):
             return
         time.sleep(0.1)
     pytest.fail("a process is left behind")
+
+
+def test_groups_are_drawn_as_wholes():
+    """Cases of two patients: each is drawn as often as its patient, and as many patients as there are."""
+    labels, groups = chain(6), np.array([0, 2, 1, 0, 2, 2])
+    weighted = labels.reweight(1 / np.bincount(groups)[groups])
+    rows = {tuple(row): set() for row in labels.columns[0].tolist()}
+    assert len(rows) == 2
+    for number in range(20):
+        alone = resample(labels.reweight(10.0 ** np.arange(6)), 0, number, groups)
+        times = [int(weight) for weight in f"{alone.weights.sum():.0f}".zfill(6)[::-1]]
+        assert times[0] == times[3]
+        assert times[1] == times[4] == times[5]
+        assert times[0] + times[1] + times[2] == 3
+        assert resample(weighted, 0, number, groups).total_weight == pytest.approx(3)
+
+
+def test_groups_must_fit_the_cases():
+    for wrong in (np.arange(3), np.array([0, 1, 2, -1])):
+        with pytest.raises(InputError):
+            bootstrap(chain(4), resamples=1, groups=wrong)

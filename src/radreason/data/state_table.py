@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Int16
+from jaxtyping import Float64, Int16, Int64
 
 from radreason.data.table import MISSING, NUMBER, Table
 from radreason.errors import InputError, unknown
@@ -25,12 +25,18 @@ _WHAT = "a table of states, CSV or Parquet"
 
 @dataclass(frozen=True, eq=False)
 class StateTable:
-    """The states of N cases as codes, -1 where there is none, and what a reader should know of them."""
+    """The states of N cases as codes, -1 where there is none, and what a reader should know of them.
+
+    ``weights`` say how much a case counts, and ``groups`` which cases are of the same patient, where a
+    source knows; otherwise each counts one, and stands for itself.
+    """
 
     schema: Schema
     columns: Mapping[str, Int16[np.ndarray, " N"]]
     n_rows: int
     notes: tuple[str, ...] = ()
+    weights: Float64[np.ndarray, " N"] | None = None
+    groups: Int64[np.ndarray, " N"] | None = None
 
 
 def read_states(

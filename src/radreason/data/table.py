@@ -39,11 +39,15 @@ class Table:
     text: str = field(repr=False)
 
     @classmethod
-    def read(cls, path: Path | str, what: str) -> Table:
-        """Read a table; ``what`` is what it should have been, for the message."""
+    def read(cls, path: Path | str, what: str, numbered: bool = False) -> Table:
+        """Read a table; ``what`` is what it should have been, for the message.
+
+        ``numbered`` says that the first column may be the numbers of the rows, without a name, as pandas
+        writes them.
+        """
         path = Path(path)
         text = _text_of(path, what)
-        separator, header = _header_of(text, path)
+        separator, header = _header_of(text, path, numbered)
         return cls(path, header, separator, text)
 
     def chunks(self) -> Iterator[tuple[list[int], list[list[str]]]]:
@@ -84,7 +88,7 @@ def _text_of(path: Path, what: str) -> str:
     return read_text(path, MAX_BYTES, what)
 
 
-def _header_of(text: str, path: Path) -> tuple[str, list[str]]:
+def _header_of(text: str, path: Path, numbered: bool) -> tuple[str, list[str]]:
     """Take the separator that cuts the first line into most cells, and these cells."""
     separator = max(",;\t", key=lambda separator: _width(text, path, separator))
     header = [name.strip() for name in next(_rows(text, path, separator), (0, []))[1]]
@@ -99,8 +103,10 @@ def _header_of(text: str, path: Path) -> tuple[str, list[str]]:
         )
     if len(header) > MAX_COLUMNS:
         raise InputError(found=f"{path}: {len(header):,} columns", expected=f"at most {MAX_COLUMNS:,}")
-    if "" in header:
-        raise InputError(found=f"{path}: column {header.index('') + 1} has no name", expected=expected)
+    if "" in header[numbered:]:
+        raise InputError(
+            found=f"{path}: column {header.index('', numbered) + 1} has no name", expected=expected
+        )
     twice = next((name for name in header if header.count(name) > 1), None)
     if twice is not None:
         raise InputError(found=f"{path}: two columns named {twice[:40]!r}", expected="a name for each column")

@@ -22,7 +22,7 @@ from multiprocessing import active_children, get_context, resource_tracker
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
 
 from radreason.errors import InputError
 from radreason.prob.constraints import one_way
@@ -158,10 +158,16 @@ def wilson(share: float, trials: int) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def resample(labels: Labels, seed: int, number: int) -> Labels:
-    """Draw as many cases as there are, with replacement; the same ones for the same seed and number."""
+def resample(labels: Labels, seed: int, number: int, groups: Int64[np.ndarray, " N"] | None = None) -> Labels:
+    """Draw as many cases as there are, with replacement; the same ones for the same seed and number.
+
+    With ``groups``, numbered from 0 on, whole groups are drawn, as many as there are: the images of a
+    patient are no independent cases.
+    """
     generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
-    times = np.bincount(generator.integers(labels.n_cases, size=labels.n_cases), minlength=labels.n_cases)
+    n = labels.n_cases if groups is None else int(groups.max()) + 1
+    times = np.bincount(generator.integers(n, size=n), minlength=n)
+    times = times if groups is None else times[groups]
     drawn = np.flatnonzero(times)
     return labels.take(drawn).reweight(labels.weights[drawn] * times[drawn])
 
@@ -173,9 +179,10 @@ def bootstrap(
     seed: int = 0,
     workers: int = 1,
     progress: Callable[[int], None] | None = None,
+    groups: Int64[np.ndarray, " N"] | None = None,
     **options: Any,
 ) -> EdgeStrengths:
-    """Learn the structure of every resample; options are those of `learn_structure`.
+    """Learn the structure of every resample; options are those of `learn_structure`, groups of `resample`.
 
     Resamples depend on the seed and their number alone, so any number of worker processes finds
     the same; they are started for long work only. ``progress`` is told how many are done. Workers
@@ -183,12 +190,17 @@ def bootstrap(
     under ``if __name__ == "__main__"``.
     """
     labels = as_labels(labels, schema)
+    if groups is not None and (groups.shape != (labels.n_cases,) or groups.min() < 0):
+        raise InputError(
+            found=f"groups of shape {groups.shape}",
+            expected=f"{labels.n_cases} numbers from 0 on, one per case",
+        )
     for name, value in (("resamples", resamples), ("workers", workers)):
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise InputError(found=f"{name} = {value!r}", expected="a whole number from 1 on")
     if not isinstance(seed, int) or seed < 0:
         raise InputError(found=f"seed = {seed!r}", expected="a whole number from 0 on")
-    task = _Task(labels, seed, options)
+    task = _Task(labels, seed, options, groups)
     tell = progress or (lambda done: None)
     graphs: list[Parents] = []
     for number in range(min(2, resamples)):  # here: a wrong option is said at once, loops are compiled once
@@ -212,12 +224,14 @@ class _Task:
     labels: Labels
     seed: int
     options: dict[str, Any]
+    groups: Int64[np.ndarray, " N"] | None
 
     def __call__(self, number: int) -> Parents:
         with warnings.catch_warnings():
             if number:  # one resample says it for all
                 warnings.simplefilter("ignore", RoughGaps)
-            return learn_structure(resample(self.labels, self.seed, number), **self.options).parents
+            drawn = resample(self.labels, self.seed, number, self.groups)
+            return learn_structure(drawn, **self.options).parents
 
 
 _task: _Task | None = None

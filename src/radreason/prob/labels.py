@@ -143,6 +143,22 @@ class Labels:
         rows = np.asarray(rows)
         return Labels(self.schema, tuple(column[rows] for column in self.columns), self.weights[rows])
 
+    def merged(self) -> Labels:
+        """Put cases of the same states together, in the order of their first, and add up their weights.
+
+        Nothing that is learned changes, but the time that it takes. Distributions stay as they are.
+
+        >>> schema = Schema((Variable("flu", ("no", "yes")),))
+        >>> Labels.of({"flu": ["yes", None, "yes"]}, schema).merged().weights.tolist()
+        [2.0, 1.0]
+        """
+        if not self.is_hard:
+            return self
+        _, first, case = np.unique(self.codes, axis=0, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        weights = np.bincount(case.ravel(), weights=self.weights)
+        return self.take(first[order]).reweight(weights[order])
+
     def reweight(self, weights: Any) -> Labels:
         """Give the cases other weights."""
         return replace(self, weights=_weights(weights, self.n_cases))

@@ -235,6 +235,7 @@ def _learn_with_gaps(labels: Labels, criterion: Criterion, constraints: Constrai
     from radreason.prob import em
     from radreason.prob.families import TableMaker
 
+    labels = labels.merged()
     parents = _generous_graph(labels)
     seen: set[Parents] = set()
     for _ in range(MAX_ROUNDS):
