@@ -78,9 +78,13 @@ class Data(Section):
 
 
 class Backbone(Section):
-    """The network that sees the image; see `radreason.nn.image_encoder`. ``pyramid = false``: no pyramid."""
+    """The network that sees the image; see `radreason.nn.image_encoder`. ``pyramid = false``: no pyramid.
+
+    ``weights``: a file of weights published for ImageNet that training starts from, in two dimensions.
+    """
 
     name: Literal["resnet50", "efficientnet-b4", "densenet121", "compact"] = "efficientnet-b4"
+    weights: str | None = None
     conv1_stride: Literal[1, 2] | None = None
     width: Positive | None = None
     pyramid: Positive | Literal[False] = 256
@@ -301,7 +305,7 @@ class Refit(Section):
 class Augment(Section):
     """Changes of the images in training; see `radreason.train.augment.Augmentation`."""
 
-    flips: bool = True
+    flips: Annotated[bool, Field(strict=True)] | Literal["left-right"] = True
     turns: Literal["none", "plane", "cube"] = "cube"
     degrees: Annotated[float, Field(ge=0, le=180, strict=True)] = 0.0
     shift: Natural = 8

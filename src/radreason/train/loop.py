@@ -30,7 +30,7 @@ from radreason.evaluate.stages import score_stages
 from radreason.nn.hybrid import ImageDiagnoser
 from radreason.prob import BayesNet
 from radreason.run_folder import BEST, LAST, LOG, TENSORBOARD, TIMES, without_nan
-from radreason.train.augment import Augmentation
+from radreason.train.augment import Augmentation, Flips
 from radreason.train.curves import Curves
 from radreason.train.images import Images, epoch_batches
 from radreason.train.phase_two import learn_anew, networks_in
@@ -379,9 +379,8 @@ def augmentation(settings: config.Train) -> Augmentation:
     if settings.augment is False:
         return Augmentation()
     chosen = settings.augment
-    return Augmentation(
-        "all" if chosen.flips else "none", chosen.turns, chosen.degrees, chosen.shift, chosen.scale
-    )
+    flips: Flips = "left-right" if chosen.flips == "left-right" else "all" if chosen.flips else "none"
+    return Augmentation(flips, chosen.turns, chosen.degrees, chosen.shift, chosen.scale)
 
 
 def rounded(value: Any) -> Any:

@@ -36,6 +36,7 @@ from radreason.input_files import is_draft
 from radreason.nn.evidence import TemperedEvidence
 from radreason.nn.hybrid import ImageDiagnoser
 from radreason.nn.losses import Targets, class_balance
+from radreason.nn.published import TakenOver
 from radreason.nn.recompute import recompute
 from radreason.nn.sync_norm import synchronise
 from radreason.run_folder import PLAN, SUMMARY, read_plan, read_summary, refuse_another, write_plan
@@ -45,6 +46,7 @@ from radreason.train.results import write_results
 from radreason.train.step import Step
 from radreason.train.task import Task, make_task
 from radreason.train.watch import Watcher
+from radreason.train.weights_file import digest, start_from_published
 
 Accelerator = Literal["auto", "cpu", "cuda"]
 
@@ -148,7 +150,7 @@ def _train(fabric: Fabric, order: Order, watcher: Watcher) -> None:
         run_classic(settings, task, plan, order.folder, watcher)
         return
     with _deterministic():
-        step = _step(settings, task, fabric.world_size)
+        step, started = _step(settings, task, fabric.world_size)
         loop = Loop(settings, task, step, fabric, order.folder, watcher)
         if loop.leads and not goes_on:  # now that all that could be refused was not
             write_plan(order.folder, plan)
@@ -156,6 +158,8 @@ def _train(fabric: Fabric, order: Order, watcher: Watcher) -> None:
         loop.resume()
         if loop.leads:
             watcher.began(plan, loop.progress.epochs)
+            if started and not goes_on:
+                watcher.note(f"{settings.model.backbone.weights}: {started}")
             if goes_on and loop.progress.epochs:
                 watcher.note(f"going on after {loop.progress.epochs} of {settings.train.epochs} epochs")
             if settings.data.validation and not len(task.rows.validation):
@@ -187,13 +191,15 @@ def new_model(settings: config.Experiment, task: Task) -> ImageDiagnoser:
     return model
 
 
-def _step(settings: config.Experiment, task: Task, world_size: int) -> Step:
+def _step(settings: config.Experiment, task: Task, world_size: int) -> tuple[Step, TakenOver | None]:
     model = new_model(settings, task)
+    started = start_from_published(settings.model.backbone, model)
     if world_size > 1:
         synchronise(model)
     if settings.train.recompute:
         recompute(model.backbone)
-    return Step(model, build.loss(settings.loss, task.schema, class_balance(task.schema, _training(task))))
+    loss = build.loss(settings.loss, task.schema, class_balance(task.schema, _training(task)))
+    return Step(model, loss), started
 
 
 def _training(task: Task) -> Targets:
@@ -215,8 +221,10 @@ def _plan(order: Order, task: Task, world_size: int) -> dict[str, Any]:
     """All that decides what comes out, with every default resolved; and, apart from it, what it ran on."""
     cases, dataset = task.dataset.cases, task.dataset
     rows = {"training": task.rows.training, "validation": task.rows.validation, "testing": task.rows.testing}
+    weights = order.settings.model.backbone.weights
     return {
         "settings": order.settings.model_dump(mode="json"),
+        **({} if weights is None else {"weights": digest(weights)}),
         "schema": task.schema.to_dict(),
         "data": {
             "kind": dataset.kind,
