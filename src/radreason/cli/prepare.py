@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from cyclopts import App
 
 from radreason.cli.phantom import phantom_ct
+from radreason.cli.phantom_cxr import phantom_cxr
 from radreason.cli.prepare_options import CutOptions, LabelOptions, RunOptions
 from radreason.cli.terminal import console, print_json, progress, waiting
 from radreason.errors import InputError
@@ -147,6 +148,7 @@ def ct(
 
 
 app.command(phantom_ct, sort_key=2)
+app.command(phantom_cxr, sort_key=3)
 
 
 def _lidc_readings(source: str, needs_initial: bool) -> tuple[Readings, str]:

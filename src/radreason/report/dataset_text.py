@@ -115,7 +115,8 @@ def _states(dataset: Dataset) -> Table:
 def _counted(counts: Mapping[str, Any], kind: str) -> str:
     patients, scans = _many(counts["patients"], "patient"), _many(counts["scans"], "scan")
     if "phantom" in kind:
-        return f"{_many(counts['cases'], 'phantom')} after nodules of {patients} in {scans}"
+        modelled = f" after nodules of {patients} in {scans}" if kind == "phantom-ct" else ""
+        return f"{_many(counts['cases'], 'phantom')}{modelled}"
     return f"{_many(counts['cases'], 'case')} of {patients} in {scans}"
 
 
