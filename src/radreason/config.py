@@ -46,6 +46,8 @@ class Data(Section):
     share of "readers" behind each state; the disease always keeps the dataset's label. ``image_size``:
     the edge of the images, cut from the middle of the dataset's own if smaller. ``fraction`` of the
     training cases; ``validation``: the share of them that only chooses epoch, temperature and threshold.
+    ``negatives_per_positive``: how many in training, and in validation and testing, of a disease of two
+    states; what is too many is left out.
     """
 
     attributes: Literal["all", "blanket", "figure"] | tuple[str, ...] = "all"
@@ -55,6 +57,12 @@ class Data(Section):
     image_size: Positive | None = None
     fraction: Share = 1.0
     validation: Annotated[float, Field(ge=0, le=0.5, strict=True)] = 0.1
+    negatives_per_positive: tuple[Rate, Rate] | None = None
+
+    @field_validator("negatives_per_positive", mode="before")
+    @classmethod
+    def _two_ratios(cls, ratios: object) -> object:
+        return tuple(ratios) if isinstance(ratios, list) else ratios
 
     @field_validator("attributes", mode="before")
     @classmethod

@@ -20,6 +20,7 @@ from radreason.nn.losses import Targets
 from radreason.nn.packed import disease_of
 from radreason.prob import BayesNet, Labels
 from radreason.schema import Schema
+from radreason.train.ratios import at_ratio
 
 FEWEST = 4
 """Fewer training cases than this are no training set: two batches of two."""
@@ -135,6 +136,12 @@ def _rows(
     patients = np.array([case.patient for case in dataset.cases])
     free = ~np.isin(patients[kept], patients[validated])
     rows = Rows(kept[free], validated, tested)
+    if settings.data.negatives_per_positive is not None:
+        of_training, of_others = settings.data.negatives_per_positive
+        ratios = (of_training, of_others, of_others)
+        parts = (rows.training, rows.validation, rows.testing)
+        seed = settings.train.seed
+        rows = Rows(*(at_ratio(dataset, part, n, seed) for part, n in zip(parts, ratios, strict=True)))
     if len(rows.training) < FEWEST:
         raise InputError(
             found=f"{len(rows.training)} training cases",
