@@ -343,13 +343,13 @@ SLOW_FOR_A_CARELESS_READER = {
 def test_time_grows_with_the_file_and_no_faster(tmp_path, case):
     ending, content = SLOW_FOR_A_CARELESS_READER[case]
     path = tmp_write(tmp_path, f"net{ending}", content)
-    start = time.perf_counter()
+    start = time.process_time()
     if case == "chain":
         assert len(files.read(path)[0]) == 4_000
     else:
         with pytest.raises(InputError):
             files.read(path)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def survives(path):
