@@ -51,15 +51,17 @@ class SpelledConsole(Console):
             yield segment if segment.control else Segment(spelled(segment.text), segment.style)
 
 
-def console() -> Console:
+def console(width: int | None = None) -> Console:
     """For answers; colours only in a terminal, and names with brackets or colons as they are.
+
+    Without ``width`` that of the terminal.
 
     A letter that stdout has no code for is spelt out (\\xf6), as Python does on stderr.
     """
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     return SpelledConsole(
-        highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else WIDTH
+        highlight=False, markup=False, emoji=False, width=width or (None if sys.stdout.isatty() else WIDTH)
     )
 
 

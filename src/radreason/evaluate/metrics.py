@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float64, Int, Int64
 
 from radreason.errors import InputError
+from radreason.evaluate.area import weighted_area
 
 FLOOR = 1e-12
 """No logarithm is taken of less: one certain mistake costs 27.6 nats, not infinitely many."""
@@ -48,14 +49,24 @@ def accuracy(beliefs: Float[np.ndarray, "N k"], truth: Int[np.ndarray, " N"]) ->
     >>> accuracy(np.array([[0.9, 0.1], [0.6, 0.4], [0.5, 0.5]]), np.array([0, 1, -1]))
     0.5
     """
-    beliefs, truth = known_cases(beliefs, truth)
-    return _mean(beliefs.argmax(axis=1) == truth)
+    return _mean(hits(*known_cases(beliefs, truth)))
+
+
+def hits(beliefs: Float64[np.ndarray, "n k"], truth: Int64[np.ndarray, " n"]) -> Float64[np.ndarray, " n"]:
+    """Whether the most probable state is the true one, of each case whose truth is known: 1 or 0."""
+    return (beliefs.argmax(axis=1) == truth).astype(np.float64)
 
 
 def within_one(beliefs: Float[np.ndarray, "N k"], truth: Int[np.ndarray, " N"]) -> float:
     """Share of cases whose most probable grade is at most one from the true one: as near as readers are."""
-    beliefs, truth = known_cases(beliefs, truth)
-    return _mean(np.abs(beliefs.argmax(axis=1) - truth) <= 1)
+    return _mean(near_hits(*known_cases(beliefs, truth)))
+
+
+def near_hits(
+    beliefs: Float64[np.ndarray, "n k"], truth: Int64[np.ndarray, " n"]
+) -> Float64[np.ndarray, " n"]:
+    """Whether the most probable grade is at most one from the true one, of each case: 1 or 0."""
+    return (np.abs(beliefs.argmax(axis=1) - truth) <= 1).astype(np.float64)
 
 
 def auc(beliefs: Float[np.ndarray, "N k"], truth: Int[np.ndarray, " N"]) -> float:
@@ -159,9 +170,15 @@ def best_threshold(beliefs: Float[np.ndarray, "N k"], truth: Int[np.ndarray, " N
 
 def log_loss(beliefs: Float[np.ndarray, "N k"], truth: Int[np.ndarray, " N"]) -> float:
     """Mean of minus the natural logarithm of the true state's probability, taken as 1e-12 at least."""
-    beliefs, truth = known_cases(beliefs, truth)
+    return _mean(log_losses(*known_cases(beliefs, truth)))
+
+
+def log_losses(
+    beliefs: Float64[np.ndarray, "n k"], truth: Int64[np.ndarray, " n"]
+) -> Float64[np.ndarray, " n"]:
+    """Give the log loss of each case whose truth is known."""
     of_truth = beliefs[np.arange(len(truth)), truth]
-    return _mean(-np.log(np.maximum(of_truth, FLOOR)))
+    return -np.log(np.maximum(of_truth, FLOOR))
 
 
 def brier(beliefs: Float[np.ndarray, "N k"], truth: Int[np.ndarray, " N"]) -> float:
@@ -172,8 +189,13 @@ def brier(beliefs: Float[np.ndarray, "N k"], truth: Int[np.ndarray, " N"]) -> fl
     >>> brier(np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([0, 1]))
     1.25
     """
-    beliefs, truth = known_cases(beliefs, truth)
-    return _mean(((beliefs - _one_hot(truth, beliefs.shape[1])) ** 2).sum(axis=1))
+    return _mean(briers(*known_cases(beliefs, truth)))
+
+
+def briers(beliefs: Float64[np.ndarray, "n k"], truth: Int64[np.ndarray, " n"]) -> Float64[np.ndarray, " n"]:
+    """Give the Brier score of each case whose truth is known."""
+    scores: Float64[np.ndarray, " n"] = ((beliefs - _one_hot(truth, beliefs.shape[1])) ** 2).sum(axis=1)
+    return scores
 
 
 def ece(beliefs: Float[np.ndarray, "N k"], truth: Int[np.ndarray, " N"], bins: int = ECE_BINS) -> float:
@@ -184,17 +206,29 @@ def ece(beliefs: Float[np.ndarray, "N k"], truth: Int[np.ndarray, " N"], bins: i
     how often it is the true one. A bin holds its lower edge; the last one holds 1 as well. A bin
     weighs as many cases as it holds.
     """
-    if bins < 1:
-        raise InputError(found=f"{bins} bins", expected="one or more")
     beliefs, truth = known_cases(beliefs, truth)
+    confidence, of_bin = confidences(beliefs, bins)
     if not len(truth):
         return nan
-    if beliefs.shape[1] == 2:
-        confidence, hit = beliefs[:, 1], truth == 1
-    else:
-        confidence, hit = beliefs.max(axis=1), beliefs.argmax(axis=1) == truth
-    of_bin = np.searchsorted(np.arange(1, bins) / bins, confidence, side="right")
-    return float(np.abs(np.bincount(of_bin, weights=confidence - hit)).sum() / len(truth))
+    gaps = confidence - came_true(beliefs, truth)
+    return float(np.abs(np.bincount(of_bin, weights=gaps)).sum() / len(truth))
+
+
+def confidences(
+    beliefs: Float64[np.ndarray, "n k"], bins: int = ECE_BINS
+) -> tuple[Float64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
+    """Give the probability of each case that `ece` holds to its word, and the bin that it falls in."""
+    if bins < 1:
+        raise InputError(found=f"{bins} bins", expected="one or more")
+    confidence = beliefs[:, 1] if beliefs.shape[1] == 2 else beliefs.max(axis=1)
+    return confidence, np.searchsorted(np.arange(1, bins) / bins, confidence, side="right")
+
+
+def came_true(
+    beliefs: Float64[np.ndarray, "n k"], truth: Int64[np.ndarray, " n"]
+) -> Float64[np.ndarray, " n"]:
+    """Whether what has that probability is so: state 1 of two, otherwise the most probable state."""
+    return (truth == 1).astype(np.float64) if beliefs.shape[1] == 2 else hits(beliefs, truth)
 
 
 def ranked_probability_score(beliefs: Float[np.ndarray, "N k"], truth: Int[np.ndarray, " N"]) -> float:
@@ -245,12 +279,7 @@ def _two_states(beliefs: Float[np.ndarray, "N k"]) -> None:
 
 def _area(score: Float64[np.ndarray, " N"], positive: Bool[np.ndarray, " N"]) -> float:
     """Area under one ROC curve, as the statistic of Mann and Whitney: a tie is half a win."""
-    from scipy.stats import rankdata
-
-    n, others = int(positive.sum()), int((~positive).sum())
-    if not n or not others:
-        return nan
-    return float((rankdata(score)[positive].sum() - n * (n + 1) / 2) / (n * others))
+    return float(weighted_area(score, positive, np.ones((1, len(score))))[0])
 
 
 def _one_hot(truth: Int64[np.ndarray, " N"], size: int) -> Float64[np.ndarray, "N k"]:
