@@ -3,7 +3,7 @@
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format docs bench clean
+.PHONY: help demo test check format docs tables bench clean
 
 VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
@@ -42,6 +42,7 @@ check: $(VENV)/.installed ## format, lint, types, import rules, generated docume
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python docs/write_cli.py --check
+	@$(BIN)/python docs/write_results.py --check
 
 format: $(VENV)/.installed ## rewrite all files in the one format, mend what the linter can mend
 	@$(BIN)/ruff format .
@@ -52,6 +53,9 @@ docs: $(VENV)/.installed ## write docs/cli.md and the picture of the README agai
 	@$(BIN)/radreason network learn --readings lidc --out demo/lidc
 	@cp demo/lidc/network.svg docs/img/lidc-network.svg
 	@echo "wrote docs/cli.md and docs/img/lidc-network.svg"
+
+tables: $(VENV)/.installed ## write docs/results.md and its plots again from results/
+	@$(BIN)/python docs/write_results.py
 
 bench: $(VENV)/.installed-bench ## run the benchmarks: one JSON line per answer
 	@for script in benchmarks/bench_*.py; do $(BIN)/python $$script $(ARGS) || exit 1; done
@@ -77,6 +81,9 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@$(PIP) install -qq -c constraints.txt -e '.[lidc,test,dev]'
 	@touch $@
 
-$(VENV)/.installed-bench: $(VENV)/.installed
+$(VENV)/.installed-tables: $(VENV)/.installed ## write docs/results.md and its plots again from results/
+	@$(BIN)/python docs/write_results.py
+
+bench: $(VENV)/.installed
 	@$(PIP) install -qq -c constraints.txt -e '.[bench]'
 	@touch $@

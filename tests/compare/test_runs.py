@@ -143,3 +143,14 @@ def test_other_folders_are_refused(tmp_path):
     (folder / "predictions.csv").write_text("\n".join(tested_nobody) + "\n")
     with pytest.raises(InputError, match="no predictions of test cases"):
         read_run(folder)
+
+
+def test_stages_that_only_repeat_the_last_are_left_out(tmp_path):
+    """Without a graph the fused belief is the evidence itself."""
+    run = write(tmp_path / "run", BASE.but(stages=("evidence", "fusion")))
+    for table in run.glob("*/*/predictions.csv"):
+        rows = [line.split(",") for line in table.read_text().splitlines()]
+        for row in rows[1:]:
+            row[5:12] = row[12:19]
+        table.write_text("\n".join(",".join(row) for row in rows) + "\n")
+    assert read_run(run)[0].stages == ("fusion",)

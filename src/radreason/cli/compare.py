@@ -41,7 +41,8 @@ def compare(
     Parameters
     ----------
     baseline
-        Method that the others are compared with, the first by default. May be given again.
+        Method that the others are compared with; by default what --keep noted, or the first. May be given
+        again.
     names
         What the methods are called, in the order of the runs; by default the folders' names.
     paper
@@ -71,12 +72,15 @@ def compare(
         )
     with waiting("reading", silent=json):
         from radreason.compare import comparison as comparisons
+        from radreason.compare.kept import is_kept, kept_baselines
         from radreason.compare.kept import keep as keep_methods
 
         methods = _methods(runs, names or [], paper or [], data, unfinished)
     with waiting("resampling", silent=json):
-        found = comparisons.compare(methods, baseline or (), protocol, common, True, resamples)
-    written = [str(path) for path in (keep_methods(methods, keep) if keep else [])]
+        noted = [name for run in runs if is_kept(run) for name in kept_baselines(run)]
+        baselines = baseline or list(dict.fromkeys(noted))
+        found = comparisons.compare(methods, baselines, protocol, common, True, resamples)
+    written = [str(path) for path in (keep_methods(methods, keep, baseline or ()) if keep else [])]
     if out:
         with waiting("drawing", silent=json):
             written += [str(path) for path in write_comparison(found, out)]

@@ -66,7 +66,10 @@ def _on_common_cases(methods: list[Method], common: bool) -> tuple[list[Method],
         )
     if not shared:
         raise InputError(found="runs without a case in common", expected="runs that tested the same cases")
-    note = f"Compared on the {len(shared)} cases that all methods tested, of {len(everything)}."
+    note = (
+        f"Compared on the {len(shared)} cases that all methods tested, of {len(everything)}; "
+        "grades, networks and times are of all."
+    )
     return [method.only(shared) for method in methods], [note]
 
 

@@ -173,10 +173,9 @@ def settings(methods: Sequence[Method]) -> Table | None:
     rows = []
     for m in others:
         was, now = leaves(first.settings), leaves(m.settings)
-        changed = [key for key in dict.fromkeys([*was, *now]) if was.get(key) != now.get(key)]
-        told = [f"{key} = {json.dumps(now.get(key), ensure_ascii=False)}" for key in changed[:MOST_SETTINGS]]
-        more = len(changed) - MOST_SETTINGS
-        told += [f"and {more} more"] if more > 0 else []
+        told = [f"{key} = {json.dumps(value)}" for key, value in now.items() if was.get(key, ...) != value]
+        more = len(told) - MOST_SETTINGS
+        told = [*told[:MOST_SETTINGS], f"and {more} more"] if more > 0 else told
         rows.append(Row((m.name, "; ".join(told) or "none")))
     if not rows:
         return None

@@ -1,7 +1,7 @@
 """Methods kept small: what a comparison needs of runs, in text that a repository can hold.
 
     DIR/cases.csv       a row per case: its patient, the truth, and the fold that tests it in each repeat
-    DIR/order.json      the names of the methods, in the order in which tables show them
+    DIR/comparison.json the methods in the order in which tables show them, and what they are compared with
     DIR/NAME.json       a method: data, settings, times, thresholds, grades, edges of its networks
     DIR/NAME.csv        its beliefs: a row per row of cases.csv, a column per stage, repeat and state,
                         as log odds of the state to the first one, with three digits
@@ -29,7 +29,7 @@ from radreason.errors import InputError
 from radreason.input_files import read_text, write_text
 from radreason.schema import Schema, Variable
 
-CASES, ORDER = "cases.csv", "order.json"
+CASES, COMPARISON = "cases.csv", "comparison.json"
 FORMAT, VERSION = "radreason results", 1
 MAX_BYTES = 64 << 20
 
@@ -52,13 +52,22 @@ class _Cases:
 
 def is_kept(folder: Path) -> bool:
     """Whether a folder holds kept methods, rather than a run."""
-    return (folder / ORDER).is_file()
+    return (folder / COMPARISON).is_file()
 
 
-def keep(methods: Sequence[Method], folder: Path) -> list[Path]:
-    """Add methods to a folder, or put them in the place of those of the same name; give the files written."""
-    folder.mkdir(parents=True, exist_ok=True)
-    order = _order(folder) if is_kept(folder) else []
+def keep(methods: Sequence[Method], folder: Path, baselines: Sequence[str] = ()) -> list[Path]:
+    """Add methods to a folder, or put them in the place of those of the same name; give the files written.
+
+    ``baselines`` are what methods are compared with from now on; without them it stays what it was.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            found=f"{folder}: cannot be made: {error.strerror or error}", expected="a folder to write to"
+        ) from None
+    order = _comparison(folder)["methods"] if is_kept(folder) else []
+    baselines = baselines or (kept_baselines(folder) if is_kept(folder) else ())
     cases = _read_cases(folder) if order else None
     for method in methods:
         cases = _with(cases, method, folder)
@@ -78,21 +87,28 @@ def keep(methods: Sequence[Method], folder: Path) -> list[Path]:
     write_text(folder / CASES, table.getvalue())
     order += [method.key for method in methods if method.key not in order]
     header = {"format": FORMAT, "version": VERSION}
-    write_text(folder / ORDER, readable({**header, "methods": order}) + "\n")
-    return [*written, folder / ORDER]
+    write_text(
+        folder / COMPARISON, readable({**header, "methods": order, "baselines": list(baselines)}) + "\n"
+    )
+    return [*written, folder / COMPARISON]
 
 
 def read_kept(folder: Path) -> list[Method]:
     """Read all methods of a folder, in their order."""
     cases = _read_cases(folder)
-    return [_method(folder, key, cases) for key in _order(folder)]
+    return [_method(folder, key, cases) for key in _comparison(folder)["methods"]]
 
 
-def _order(folder: Path) -> list[str]:
-    document = _json(folder / ORDER)
+def kept_baselines(folder: Path) -> tuple[str, ...]:
+    """Give what the methods of a folder are compared with."""
+    return tuple(_comparison(folder)["baselines"])
+
+
+def _comparison(folder: Path) -> dict[str, list[str]]:
+    document = _json(folder / COMPARISON)
     if document.get("format") != FORMAT or document.get("version") != VERSION:
-        raise InputError(found=f"{folder / ORDER}: not of {FORMAT!r}, version {VERSION}", expected=_WHAT)
-    return [str(key) for key in document.get("methods", [])]
+        raise InputError(found=f"{folder / COMPARISON}: not of {FORMAT!r}, version {VERSION}", expected=_WHAT)
+    return {key: [str(name) for name in document.get(key, [])] for key in ("methods", "baselines")}
 
 
 def _with(cases: _Cases | None, method: Method, folder: Path) -> _Cases:

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from radreason import config
 from radreason.artefacts import read_network
 from radreason.compare.method import (
     Edges,
@@ -112,6 +113,7 @@ def _method(folders: Sequence[Path], name: str, share: float, patients: Mapping[
         ]
         first = plans[0]
         for plan, folder in zip(plans, folders, strict=True):
+            plan["settings"] = _resolved(plan["settings"], folder)
             _refuse_another(first, plan, folder)
         tables = [
             read_predictions(folder / PREDICTIONS, schema).of("testing")
@@ -122,6 +124,7 @@ def _method(folders: Sequence[Path], name: str, share: float, patients: Mapping[
             _model(folder, plan, table, {case: row for row, case in enumerate(cases)})
             for folder, plan, table in zip(folders, plans, tables, strict=True)
         ]
+        models = _without_copies(models)
         schema = schemas[0]
         told = {case: patients[case] for case in cases if case in patients}
         return Method(
@@ -136,7 +139,7 @@ def _method(folders: Sequence[Path], name: str, share: float, patients: Mapping[
             {v.name: count_states(truth[v.name], v.size) for v in schema if v.name != schema.disease},
             _networks(folders),
             first["data"],
-            {key: value for key, value in first["settings"].items()},
+            first["settings"],
             first.get("made_with", {}),
         )
     except (KeyError, TypeError, ValueError) as error:
@@ -156,6 +159,14 @@ def _refuse_another(first: Mapping[str, Any], plan: Mapping[str, Any], folder: P
                 found=f"{folder}: not the {what} of the other models in this run",
                 expected="models of one experiment on one dataset",
             )
+
+
+def _resolved(settings: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Give settings that are newer than the plan their defaults; what is no experiment stays as it is."""
+    try:
+        return config.resolve(settings, str(folder / PLAN)).model_dump(mode="json")
+    except InputError:
+        return settings
 
 
 def _unseeded(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -217,6 +228,19 @@ def _model(folder: Path, plan: Mapping[str, Any], table: Predictions, row_of: Ma
         seconds,
         epochs,
     )
+
+
+def _without_copies(models: Sequence[Model]) -> list[Model]:
+    """Leave out stages that say in all models what the last one says: parts that are switched off."""
+    copies = [
+        stage
+        for stage in list(models[0].beliefs)[:-1]
+        if all(np.array_equal(m.beliefs.get(stage, m.final), m.final, equal_nan=True) for m in models)
+    ]
+    return [
+        replace(m, beliefs={stage: p for stage, p in m.beliefs.items() if stage not in copies})
+        for m in models
+    ]
 
 
 def _time(folder: Path) -> tuple[float, int]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from radreason.errors import unknown
 from radreason.evaluate.intervals import Interval
 
 
@@ -84,6 +85,18 @@ class Table:
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
     label: str = field(default="")
+
+    def cell(self, method: str, column: str) -> Cell:
+        """Find a cell by its row and column; hybrid@25 is the row of hybrid that begins with 25 %."""
+        if column not in self.columns:
+            raise unknown("column", column, self.columns)
+        name, _, share = method.partition("@")
+        wanted = f"{share or 100} %"
+        for row in self.rows:
+            is_share = self.columns[1] != "Training" or str(row.cells[1]).startswith(wanted)
+            if row.cells[0] == name and is_share and not row.as_published:
+                return row.cells[self.columns.index(column)]
+        raise unknown(f"row of {self.key}:", method, [str(row.cells[0]) for row in self.rows])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; a number that does not exist is None."""

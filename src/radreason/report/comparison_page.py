@@ -17,15 +17,15 @@ _ABOUT = {
 _STYLE = """
 :root { color-scheme: light; --ink: #1b1f24; --line: #d5dae0; --quiet: #5a6470; }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); }
-body { margin: 2rem auto; max-width: 76rem; padding: 0 1rem; }
+body { margin: 2rem auto; max-width: 80rem; padding: 0 1rem; }
 h1 { font-size: 1.6rem; } h2 { font-size: 1.1rem; margin: 2.2rem 0 .5rem; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .87rem; }
 th, td { padding: .25rem .7rem .25rem 0; text-align: left; vertical-align: top; }
 th, td { border-bottom: 1px solid var(--line); }
 thead th { border-bottom: 2px solid var(--ink); }
-th.number, td.number { text-align: right; white-space: nowrap; }
-td.short { white-space: nowrap; }
+th.number, td.number { text-align: right; }
+td.number, td.short { white-space: nowrap; }
 tr.published { font-style: italic; color: var(--quiet); }
 .notes, figcaption { color: var(--quiet); font-size: .85rem; }
 figure { margin: 1rem 0; } figure svg { max-width: 100%; height: auto; }

@@ -54,7 +54,7 @@ def plots(comparison: Comparison) -> dict[str, str]:
 def roc_plot(comparison: Comparison, methods: Sequence[Method]) -> str:
     """Sensitivity against one minus specificity of the pooled beliefs."""
     with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(6.4, 4.6), layout="constrained")
+        figure = Figure(figsize=(6.4, 3.9), layout="constrained")
         axes = figure.subplots()
         for number, m in enumerate(methods):
             curve = roc(comparison.of.beliefs(m), comparison.of.truth)
