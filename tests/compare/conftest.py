@@ -91,7 +91,7 @@ def write_model(folder: Path, of: Invented, repeat: int, fold: int) -> Path:
     plan = {
         "format": "radreason run",
         "version": 1,
-        "settings": {"model": {"graph": True}, "train": {"seed": 7 * repeat + fold}} | (of.settings or {}),
+        "settings": {"model": {"trick": True}, "train": {"seed": 7 * repeat + fold}} | (of.settings or {}),
         "schema": schema.to_dict(),
         "data": {
             "kind": "ct",
@@ -147,6 +147,6 @@ def two_runs(tmp_path):
     good = write(tmp_path / "good", Invented(skill=1.6, seed=1))
     poor = write(
         tmp_path / "poor",
-        Invented(skill=0.8, seed=2, stages=("gcn_in",), settings={"model": {"graph": False}}),
+        Invented(skill=0.8, seed=2, stages=("gcn_in",), settings={"model": {"trick": False}}),
     )
     return good, poor

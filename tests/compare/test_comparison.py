@@ -246,7 +246,7 @@ def test_the_papers_row_stands_below_ours_marked(two_runs):
 
 
 def test_settings_that_differ_are_named_and_seeds_are_not(compared):
-    assert [row.cells for row in compared["settings"].rows] == [("poor", "model.graph = false")]
+    assert [row.cells for row in compared["settings"].rows] == [("poor", "model.trick = false")]
 
 
 def test_notes_say_what_the_figures_are_of(compared):

@@ -120,7 +120,7 @@ def test_nothing_is_timed_where_nothing_was(tmp_path):
     ("changed", "said"),
     [
         ({"fingerprint": "sha256:other"}, "not the data"),
-        ({"settings": {"model": {"graph": False}}}, "not the settings"),
+        ({"settings": {"model": {"trick": False}}}, "not the settings"),
     ],
 )
 def test_models_of_two_experiments_are_no_run(tmp_path, changed, said):
