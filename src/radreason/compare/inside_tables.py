@@ -132,8 +132,8 @@ def networks(methods: Sequence[Method]) -> list[Table]:
         columns = [
             c for name in m.networks for c in (f"{name.upper()} (% of models)", f"{name.upper()} arrows")
         ]
-        n = " and ".join(f"{edges.networks} networks {name.upper()}" for name, edges in m.networks.items())
-        note = f"Of {n}. An arrow is told only where every graph of the same score has it."
+        told = " and ".join(f"{edges.networks} networks {name.upper()}" for name, edges in m.networks.items())
+        note = f"Of {told}. An arrow is told only where every graph of the same score has it."
         title = f"Edges in the networks of {m.key}"
         tables.append(Table(f"networks_{m.key}", title, ("Pair", *columns), tuple(rows), (note,)))
     return tables

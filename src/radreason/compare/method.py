@@ -163,7 +163,8 @@ class Method:
 def to_log_odds(beliefs: Float64[np.ndarray, "n k"]) -> Float64[np.ndarray, "n odds"]:
     """Write beliefs as the logarithm of each later state's odds to the first, rounded as they are kept."""
     logs = np.log(np.maximum(beliefs, FLOOR))
-    return np.round(logs[:, 1:] - logs[:, :1], DIGITS) + 0.0  # no negative zero
+    odds: Float64[np.ndarray, "n odds"] = np.round(logs[:, 1:] - logs[:, :1], DIGITS) + 0.0  # no -0.0
+    return odds
 
 
 def from_log_odds(odds: Float64[np.ndarray, "n odds"]) -> Float64[np.ndarray, "n k"]:

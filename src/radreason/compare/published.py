@@ -62,8 +62,10 @@ def _row(entry: dict[str, str]) -> Published:
         for name in FIGURES
         if entry[name]
     }
-    counts = [int(entry[key]) if entry[key] else None for key in ("benign", "malignant", "cases")]
-    return Published(entry["table"], entry["row"], entry["method"], *counts, figures)
+    benign, malignant, cases = (
+        int(entry[key]) if entry[key] else None for key in ("benign", "malignant", "cases")
+    )
+    return Published(entry["table"], entry["row"], entry["method"], benign, malignant, cases, figures)
 
 
 def _share(percent: str) -> float:

@@ -54,7 +54,8 @@ def accuracy(beliefs: Float[np.ndarray, "N k"], truth: Int[np.ndarray, " N"]) ->
 
 def hits(beliefs: Float64[np.ndarray, "n k"], truth: Int64[np.ndarray, " n"]) -> Float64[np.ndarray, " n"]:
     """Whether the most probable state is the true one, of each case whose truth is known: 1 or 0."""
-    return (beliefs.argmax(axis=1) == truth).astype(np.float64)
+    right: Float64[np.ndarray, " n"] = (beliefs.argmax(axis=1) == truth).astype(np.float64)
+    return right
 
 
 def within_one(beliefs: Float[np.ndarray, "N k"], truth: Int[np.ndarray, " N"]) -> float:
@@ -66,7 +67,8 @@ def near_hits(
     beliefs: Float64[np.ndarray, "n k"], truth: Int64[np.ndarray, " n"]
 ) -> Float64[np.ndarray, " n"]:
     """Whether the most probable grade is at most one from the true one, of each case: 1 or 0."""
-    return (np.abs(beliefs.argmax(axis=1) - truth) <= 1).astype(np.float64)
+    near: Float64[np.ndarray, " n"] = (np.abs(beliefs.argmax(axis=1) - truth) <= 1).astype(np.float64)
+    return near
 
 
 def auc(beliefs: Float[np.ndarray, "N k"], truth: Int[np.ndarray, " N"]) -> float:
@@ -178,7 +180,8 @@ def log_losses(
 ) -> Float64[np.ndarray, " n"]:
     """Give the log loss of each case whose truth is known."""
     of_truth = beliefs[np.arange(len(truth)), truth]
-    return -np.log(np.maximum(of_truth, FLOOR))
+    losses: Float64[np.ndarray, " n"] = -np.log(np.maximum(of_truth, FLOOR))
+    return losses
 
 
 def brier(beliefs: Float[np.ndarray, "N k"], truth: Int[np.ndarray, " N"]) -> float:
@@ -228,7 +231,10 @@ def came_true(
     beliefs: Float64[np.ndarray, "n k"], truth: Int64[np.ndarray, " n"]
 ) -> Float64[np.ndarray, " n"]:
     """Whether what has that probability is so: state 1 of two, otherwise the most probable state."""
-    return (truth == 1).astype(np.float64) if beliefs.shape[1] == 2 else hits(beliefs, truth)
+    if beliefs.shape[1] > 2:
+        return hits(beliefs, truth)
+    sick: Float64[np.ndarray, " n"] = (truth == 1).astype(np.float64)
+    return sick
 
 
 def ranked_probability_score(beliefs: Float[np.ndarray, "N k"], truth: Int[np.ndarray, " N"]) -> float:

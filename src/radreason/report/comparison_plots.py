@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -25,7 +26,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 MOST = len(COLOURS)
 """Methods in one plot: more lines nobody can tell apart."""
 
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "svg.hashsalt": "radreason",
     "svg.fonttype": "none",
     "font.family": "sans-serif",
