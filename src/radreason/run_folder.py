@@ -16,6 +16,7 @@ first, and a summary.json over all of them. Nothing in either is ever unpickled.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -54,6 +55,15 @@ def write_plan(folder: Path, plan: Mapping[str, Any]) -> None:
 def read_plan(folder: Path) -> dict[str, Any]:
     """Read the plan of a run; anything else is refused."""
     return _read_document(folder / PLAN, FORMAT, _WHAT)
+
+
+def patient_key(patient: str) -> str:
+    """Give the mark of a patient in plans: the same for the same pseudonym, and no name.
+
+    >>> patient_key("patient-7")
+    '5eb7c66585c44dff'
+    """
+    return hashlib.sha256(patient.encode()).hexdigest()[:16]
 
 
 def write_crossval(folder: Path, plan: Mapping[str, Any]) -> None:
@@ -97,10 +107,13 @@ def last_record(folder: Path) -> dict[str, Any] | None:
 
 
 def refuse_another(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
-    """Refuse to go on with another plan, by the first thing that differs; versions may."""
+    """Refuse to go on with another plan, by the first thing that differs; versions may.
+
+    So may patients, who follow from the cases: older plans do not name them.
+    """
     old, new = _leaves(before), _leaves(now)
     for name in [*new, *(old.keys() - new.keys())]:
-        if not name.startswith("made_with") and old.get(name) != new.get(name):
+        if not name.startswith(("made_with", "patients")) and old.get(name) != new.get(name):
             was, now_is = (f"{value!r:.60}" for value in (old.get(name), new.get(name)))
             raise InputError(
                 found=f"{folder}: a training with {name} = {was}, now {now_is}",

@@ -10,7 +10,7 @@ from traceback import print_exc
 from cyclopts import App, CycloptsError, Parameter
 
 from radreason import __version__
-from radreason.cli import compare, crossval, data, lidc, network, prepare, train
+from radreason.cli import compare, crossval, data, evaluate, lidc, network, prepare, train
 from radreason.cli.terminal import spelled
 from radreason.errors import InputError, WorkFailedError
 
@@ -31,7 +31,7 @@ app.command(prepare.app)
 app.command(data.app)
 app.command(train.train)
 app.command(crossval.crossval)
-app.command(compare.compare)
+from radreason.cli import compare, crossval, data, evaluate, lidc, network, prepare, train
 
 
 def main(tokens: Sequence[str] | None = None) -> int:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import sys
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from radreason.cli.terminal import console, print_json, stderr, waiting
-from radreason.errors import WorkFailedError
+from radreason.errors import InputError, WorkFailedError
 
 if TYPE_CHECKING:
     from radreason.train.crossval import Crossval
@@ -30,6 +31,9 @@ def crossval(
     fraction: Annotated[list[float] | None, Several] = None,
     jobs: int = 1,
     threads: int = 1,
+    ray: Annotated[list[str] | None, Parameter(consume_multiple=(0, 1))] = None,
+    cpus: float | None = None,
+    gpus: float = 0.0,
     accelerator: Literal["auto", "cpu", "cuda"] = "auto",
     json: bool = False,
 ) -> None:
@@ -58,11 +62,23 @@ def crossval(
         Models that train at the same time, each in its own process.
     threads
         Threads of each model; the last digits of results depend on it, and not on --jobs.
+    ray
+        Share models out by Ray instead, on this machine, or on the cluster at an address: --ray ADDRESS.
+    cpus
+        CPUs of each model on Ray, as many as --threads unless given; 0.5 lets two share one.
+    gpus
+        GPUs of each model on Ray; 0.5 lets two share one, and 0 leaves GPUs unused.
     accelerator
         auto takes a GPU if there is one.
     json
         Print the summary as JSON, and nothing on the way.
     """
+    if ray is not None and jobs != 1:
+        raise InputError(
+            found=f"--jobs {jobs} and --ray", expected="one of them: Ray counts --cpus and --gpus"
+        )
+    if ray is None and (cpus is not None or gpus):
+        raise InputError(found="--cpus or --gpus without --ray", expected="them with --ray alone")
     from radreason import config
 
     settings = config.load(experiment, set or [])
@@ -80,7 +96,13 @@ def crossval(
         threads,
         accelerator,
     )
-    runner = in_process if jobs == 1 else in_processes(jobs)
+    runner: Runner
+    if ray is not None:
+        from radreason.train.cluster import on_ray
+
+        runner = on_ray(ray[0] if ray else None, threads if cpus is None else cpus, gpus)
+    else:
+        runner = in_process if jobs == 1 else in_processes(jobs)
     with protocol.prepared(order) as planned:
         failed = _run(planned, runner, order, json)
         with waiting("adding up", silent=json):
@@ -108,11 +130,11 @@ def _run(planned: list[Job], runner: Runner, order: Crossval, json: bool) -> dic
 
     screen, failed = stderr(), dict[str, str]()
     settings = order.settings
-    title = f"{settings.preset}, {settings.model.backbone.name}; {len(planned)} models into {order.folder}"
+    title = f"{settings.preset}, {settings.model.method}; {len(planned)} models into {order.folder}"
     board = Board(title, order.folder, settings.train.epochs, {job.name: "waiting" for job in planned})
     show = screen.is_terminal and not json
     live = Live(get_renderable=board.table, console=screen, refresh_per_second=1) if show else nullcontext()
-    with live:
+    with redirect_stdout(sys.stderr), live:  # Ray prints its remarks to stdout, where the answer belongs
         for news in run(planned, runner):
             board.states[news.job] = news.state
             if news.state == "failed":

@@ -102,19 +102,22 @@ def outcome(summary: Mapping[str, Any], folder: str, pictures: Sequence[str]) ->
         lines.append(f"{name}: {net['edges']} edges; {summary['disease']} depends on {near}.")
     return Group(
         Text("\n".join(lines)),
-        *(_stages(part, summary) for part in shown),
+        *(stage_table(part, summary) for part in shown),
         *([] if shown else [Text("No case was kept from training: there is nothing to score.")]),
         Text(f"Written to {folder}" + (f"; pictures: {', '.join(pictures)}" if pictures else "")),
         Text("Not a medical device: these figures hold for this data and this split alone."),
     )
 
 
-def _stages(part: str, summary: Mapping[str, Any]) -> Table:
+REMARKS = {"validation": " (they chose the epoch: too good)", "seen": " (it was trained on them: too good)"}
+
+
+def stage_table(part: str, summary: Mapping[str, Any]) -> Table:
+    """Lay out the figures of every stage in one part of the cases."""
     n_cases = summary["cases"][part]
-    remark = " (they chose the epoch: too good)" if part == "validation" else ""
     table = Table(
         box=SIMPLE_HEAD,
-        title=f"{part}: {n_cases:,} cases, {summary['disease']}{remark}",
+        title=f"{part}: {n_cases:,} cases, {summary['disease']}{REMARKS.get(part, '')}",
         title_justify="left",
         title_style="",
     )

@@ -21,11 +21,15 @@ from threadpoolctl import threadpool_limits
 
 from radreason.data.workers import follow_parent
 from radreason.errors import InputError
+from radreason.train.folder_lock import locked
 from radreason.train.training import Order, train
 from radreason.train.watch import Watcher
 
 TRIES = 2
 """How often a job is started before it has failed."""
+
+PATIENCE = 30.0
+"""Seconds in which a process that trained in a folder has ended, once whoever started it has."""
 
 State = Literal["waiting", "running", "retried", "done", "failed"]
 
@@ -67,7 +71,8 @@ class Notes(Watcher):
 def attempt(job: Job) -> tuple[str, ...]:
     """Train, from the last checkpoint if there is one; give the notes of it."""
     notes = Notes()
-    with threads(job.threads):
+    job.order.folder.mkdir(parents=True, exist_ok=True)
+    with threads(job.threads), locked(job.order.folder, PATIENCE):
         train(job.order, notes)
     return tuple(notes.texts)
 

@@ -39,7 +39,15 @@ from radreason.nn.losses import Targets, class_balance
 from radreason.nn.published import TakenOver
 from radreason.nn.recompute import recompute
 from radreason.nn.sync_norm import synchronise
-from radreason.run_folder import PLAN, SUMMARY, read_plan, read_summary, refuse_another, write_plan
+from radreason.run_folder import (
+    PLAN,
+    SUMMARY,
+    patient_key,
+    read_plan,
+    read_summary,
+    refuse_another,
+    write_plan,
+)
 from radreason.train.classic_run import run_classic
 from radreason.train.loop import Loop
 from radreason.train.results import write_results
@@ -240,6 +248,7 @@ def _plan(order: Order, task: Task, world_size: int) -> dict[str, Any]:
         "fold": order.fold,
         "processes": world_size,
         "cases": {part: [cases[row].id for row in chosen] for part, chosen in rows.items()},
+        "patients": sorted({patient_key(cases[r].patient) for r in (*rows["training"], *rows["validation"])}),
         "made_with": {
             "python": platform.python_version(),
             **{name: version(name) for name in ("torch", "monai", "numpy", "numba", "lightning-fabric")},
