@@ -274,17 +274,14 @@ LIDC = Schema(
 """The nine grades of an LIDC-IDRI nodule reading, as its readers gave them."""
 
 
-def _findings(disease: str, *abnormalities: str) -> Schema:
-    """Give a schema of findings that are absent or present, the disease last."""
-    variables = tuple(
-        Variable(name, ("no", "yes"), ordered=False, meanings=("absent", "present"))
-        for name in (*abnormalities, disease)
-    )
-    return Schema(variables, disease)
+def findings(names: Sequence[str], disease: str | None) -> Schema:
+    """Give a schema of findings that are absent or present; a disease that is not among them comes last."""
+    listed = [*names, *([disease] if disease is not None and disease not in names else [])]
+    variables = (Variable(n, ("no", "yes"), ordered=False, meanings=("absent", "present")) for n in listed)
+    return Schema(tuple(variables), disease)
 
 
-TB = _findings(
-    "tuberculosis",
+_ABNORMALITIES = (
     "fibrotic_streaks",
     "consolidation",
     "diffuse_nodules",
@@ -293,5 +290,7 @@ TB = _findings(
     "multiple_nodules",
     "pleural_effusion",
 )
+
+TB = findings(_ABNORMALITIES, "tuberculosis")
 """The paper's second task: seven abnormalities of a chest radiograph, in the order of its table, and the
 disease. Another list of a user's own is a schema in a JSON file."""

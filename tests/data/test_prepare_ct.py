@@ -11,8 +11,9 @@ import pytest
 
 from radreason import InputError, Schema, Variable
 from radreason.data.consensus import Consensus
+from radreason.data.cut_ct import Cut
 from radreason.data.image_files import write_image
-from radreason.data.prepare import Cut, prepare
+from radreason.data.prepare import prepare
 from radreason.data.prepare_ct import plan_ct
 from radreason.data.synthetic import Ball, Untidy, phantom_scan, write_series
 from radreason.data.volume import Volume

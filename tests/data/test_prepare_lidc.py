@@ -7,8 +7,9 @@ import pytest
 
 from radreason import InputError
 from radreason.data.consensus import Consensus
+from radreason.data.cut_ct import Cut
 from radreason.data.lidc_xml import read_lidc_xml
-from radreason.data.prepare import Cut, prepare
+from radreason.data.prepare import prepare
 from radreason.data.prepare_lidc import plan_lidc
 from radreason.data.reading import NoduleReading
 from radreason.data.synthetic import Ball, Untidy, outlines_of, phantom_scan, write_lidc_xml, write_series

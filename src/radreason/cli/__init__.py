@@ -10,7 +10,7 @@ from traceback import print_exc
 from cyclopts import App, CycloptsError, Parameter
 
 from radreason import __version__
-from radreason.cli import compare, crossval, data, evaluate, lidc, network, prepare, train
+from radreason.cli import crossval, data, lidc, lungs, network, prepare, train
 from radreason.cli.terminal import spelled
 from radreason.errors import InputError, WorkFailedError
 
@@ -31,7 +31,7 @@ app.command(prepare.app)
 app.command(data.app)
 app.command(train.train)
 app.command(crossval.crossval)
-from radreason.cli import compare, crossval, data, evaluate, lidc, network, prepare, train
+app.command(lungs.train_lungs)
 
 
 def main(tokens: Sequence[str] | None = None) -> int:

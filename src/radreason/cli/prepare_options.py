@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 if TYPE_CHECKING:
     from radreason.data.consensus import Consensus
-    from radreason.data.prepare import Cut
+    from radreason.data.cut_ct import Cut
 
 
 @Parameter(name="*")
@@ -36,7 +36,7 @@ class CutOptions:
 
     def cut(self) -> Cut:
         """The settings as `prepare` takes them."""
-        from radreason.data.prepare import Cut
+        from radreason.data.cut_ct import Cut
 
         return Cut(self.size, self.spacing_mm, self.margin, self.agreement)
 

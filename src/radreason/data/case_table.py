@@ -23,6 +23,9 @@ FRAMES = (LPS, RAS, VOXEL)
 COLUMNS = ("case", "patient", "image", "series_uid", "x", "y", "z", "position", "mask", "mask_part")
 """What the columns of a table of cases are called; others are grades, or left out."""
 
+RADIOGRAPH_COLUMNS = ("case", "patient", "image", "black", "white")
+"""The same where a case is a whole radiograph; the last two are needed only if its file does not say."""
+
 _WHAT = "a table of cases, CSV or Parquet"
 
 EXAMPLE = """\
@@ -76,31 +79,37 @@ class CaseTable:
     notes: tuple[str, ...]
 
 
-def read_cases(path: Path | str, keep: Collection[str] = (), grades: Collection[str] = ()) -> CaseTable:
+def read_cases(
+    path: Path | str, keep: Collection[str] = (), grades: Collection[str] = (), whole: bool = False
+) -> CaseTable:
     """Read a table of cases; paths in it start from its own folder.
 
-    ``keep`` are other columns to keep the cells of, ``grades`` such that need not be there. What nobody
-    asked for is left out, for it might say who a patient is.
+    ``whole``: cases are whole pictures, which have a file each and no place in it. ``keep`` are other
+    columns to keep the cells of, ``grades`` such that need not be there. What nobody asked for is left
+    out, for it might say who a patient is.
     """
     table = Table.read(path, _WHAT)
-    _check_header(table, keep)
+    _check_header(table, keep, whole)
+    known = RADIOGRAPH_COLUMNS if whole else COLUMNS
     keep = [*keep, *(name for name in grades if name in table.header)]
     rows: list[Row] = []
     refused: list[tuple[str, str]] = []
     lines: dict[str, int] = {}
     for line, record in table.records():
         cells = {name: "" if cell in MISSING else cell for name, cell in record.items()}
+        if whole:
+            cells = {name: cells.get(name, "") for name in (*known, *keep)}
         case = cells["case"] or f"line {line}"
         try:
             if case in lines:
                 raise _RowError(f"the same case as in line {lines[case]}")
-            rows.append(_row(line, cells, table.path.parent, keep))
+            rows.append(_row(line, cells, table.path.parent, keep, whole))
             lines[case] = line
         except _RowError as refusal:
             refused.append((case, f"line {line}: {refusal}"))
     if not rows and not refused:
         raise InputError(found=f"{table.path}: a header and no rows", expected="one row per case")
-    left_out = [name for name in table.header if name not in COLUMNS and name not in keep]
+    left_out = [name for name in table.header if name not in known and name not in keep]
     notes = [f"columns left out: {', '.join(left_out)}"] if left_out else []
     return CaseTable(tuple(rows), tuple(refused), tuple(notes))
 
@@ -120,10 +129,12 @@ class _RowError(Exception):
     """Why one row cannot be used."""
 
 
-def _check_header(table: Table, keep: Collection[str]) -> None:
-    for name in ("case", "patient", *keep):
+def _check_header(table: Table, keep: Collection[str], whole: bool) -> None:
+    for name in ("case", "patient", *(["image"] if whole else []), *keep):
         if name not in table.header:
             raise unknown(f"column in {table.path}:", name, table.header)
+    if whole:
+        return
     if not {"image", "series_uid"} & set(table.header):
         raise InputError(
             found=f"{table.path}: no column says which scan a case is in",
@@ -139,7 +150,7 @@ def _check_header(table: Table, keep: Collection[str]) -> None:
         )
 
 
-def _row(line: int, cells: Mapping[str, str], folder: Path, keep: Collection[str]) -> Row:
+def _row(line: int, cells: Mapping[str, str], folder: Path, keep: Collection[str], whole: bool) -> Row:
     def cell(name: str) -> str | None:
         return cells.get(name) or None
 
@@ -148,7 +159,7 @@ def _row(line: int, cells: Mapping[str, str], folder: Path, keep: Collection[str
     if cell("patient") is None:
         raise _RowError("no patient: folds are made by patient")
     if cell("image") is None and cell("series_uid") is None:
-        raise _RowError("neither image nor series_uid")
+        raise _RowError("no image" if whole else "neither image nor series_uid")
     axes = [cell(name) for name in "xyz"]
     position, frame = None, None
     if any(axes) or cell("position"):
@@ -157,7 +168,7 @@ def _row(line: int, cells: Mapping[str, str], folder: Path, keep: Collection[str
             raise _RowError(
                 f"position is {repr(frame[:20]) if frame else 'empty'}, not one of {', '.join(FRAMES)}"
             )
-    if position is None and cell("mask") is None:
+    if position is None and cell("mask") is None and not whole:
         raise _RowError("neither a position nor a mask")
     if cell("mask_part") and cell("mask") is None:
         raise _RowError("mask_part without a mask")

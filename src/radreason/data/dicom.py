@@ -10,6 +10,7 @@ from jaxtyping import Shaped
 
 from radreason.data.dicom_geometry import Slice, affine_of, in_one_geometry, names_of, without_duplicates
 from radreason.data.dicom_index import MULTIFRAME_CT, Series, SeriesIndex, find_series, quiet, read_header
+from radreason.data.dicom_pixels import decoded
 from radreason.data.volume import AIR_HU, NO_TISSUE_HU, Volume
 from radreason.errors import InputError, unknown
 
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from pydicom import FileDataset
 
 __all__ = ["Series", "SeriesIndex", "find_series", "read_series"]
-
-BY_ITK = tuple(f"1.2.840.10008.1.2.4.{n}" for n in (50, 51, 57, 70))
-"""Transfer syntaxes of the first JPEG, which SimpleITK decodes and pydicom's free decoders do not."""
 
 _TAGS = [
     "SOPClassUID",
@@ -182,24 +180,7 @@ def _same_pixels(a: Slice, b: Slice, scales: dict[Path, tuple[float, float]]) ->
 
 def _hu(one: Slice, slope: float, intercept: float) -> tuple[Shaped[np.ndarray, "rows columns"], int]:
     """Decode a slice; also count the pixels that are padding and would have passed for tissue."""
-    import pydicom
-    from pydicom.uid import ExplicitVRLittleEndian, ImplicitVRLittleEndian
-
-    try:
-        with quiet():
-            dataset = pydicom.dcmread(one.path, force=True)
-            if "TransferSyntaxUID" not in dataset.file_meta:
-                dataset.file_meta.TransferSyntaxUID = (
-                    ImplicitVRLittleEndian if dataset.original_encoding[0] else ExplicitVRLittleEndian
-                )
-            by_itk = dataset.file_meta.TransferSyntaxUID in BY_ITK
-            raw = _decoded_by_itk(one.path, slope, intercept) if by_itk else dataset.pixel_array
-    except Exception as error:  # decoders raise whatever the damage brings about
-        kind = "not enough memory" if isinstance(error, MemoryError) else " ".join(str(error).split())[:160]
-        raise InputError(
-            found=f"{one.path}: pixels cannot be decoded: {kind or type(error).__name__}",
-            expected="one whole image, not compressed or as JPEG, JPEG-LS, JPEG 2000 or RLE",
-        ) from None
+    dataset, raw = decoded(one.path, slope, intercept)
     if raw.shape != one.shape:
         raise InputError(
             found=f"{one.path}: {' x '.join(map(str, raw.shape))} pixels",
@@ -212,14 +193,3 @@ def _hu(one: Slice, slope: float, intercept: float) -> tuple[Shaped[np.ndarray, 
     marked = (raw.astype(np.int64) - padding) % 65536 == 0  # its sign is often written wrongly
     values[marked] = 2 * NO_TISSUE_HU
     return values, int(marked.sum())
-
-
-def _decoded_by_itk(path: Path, slope: float, intercept: float) -> Shaped[np.ndarray, "rows columns"]:
-    """Give the stored values: ITK rescales while it decodes, which is undone here."""
-    import SimpleITK
-
-    SimpleITK.ProcessObject.SetGlobalWarningDisplay(False)
-    image = SimpleITK.ReadImage(str(path), imageIO="GDCMImageIO")
-    rescaled = SimpleITK.GetArrayFromImage(image)[0]
-    stored: Shaped[np.ndarray, "rows columns"] = np.rint((rescaled - np.float64(intercept)) / slope)
-    return stored.astype(np.int32)

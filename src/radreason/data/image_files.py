@@ -40,8 +40,11 @@ def is_image_file(path: Path | str) -> bool:
     return _ending(Path(path)) in READERS
 
 
-def read_image(path: Path | str) -> Volume:
-    """Read an image file; values stay as they are, which for a CT scan should be HU."""
+def read_image(path: Path | str, flat: bool = False) -> Volume:
+    """Read an image file; values stay as they are, which for a CT scan should be HU.
+
+    ``flat`` also takes a file of two dimensions, as one slice, whose orientation does not count.
+    """
     import SimpleITK
 
     path = Path(path)
@@ -56,7 +59,7 @@ def read_image(path: Path | str) -> Volume:
     reader.SetFileName(str(path))
     try:
         reader.ReadImageInformation()
-        _refuse_other_shapes(path, reader)
+        _refuse_other_shapes(path, reader, 2 if flat else 3)
         no_number = _without_number(path, reader) if ending.startswith(".nii") else None
         image = reader.Execute()
     except RuntimeError as error:
@@ -64,6 +67,11 @@ def read_image(path: Path | str) -> Volume:
     array = SimpleITK.GetArrayFromImage(image)
     if no_number is not None and len(no_number):
         array.flat[no_number] = np.nan
+    if array.ndim == 2:
+        across_mm, down_mm = image.GetSpacing()
+        return Volume(
+            array[None], np.array([[0, 0, across_mm, 0], [0, down_mm, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1.0]])
+        )
     return Volume(array.reshape(array.shape[-3:]), _affine_of(image), _notes(path, reader))
 
 
@@ -90,9 +98,9 @@ def _ending(path: Path) -> str:
     return ".nii.gz" if name.endswith(".nii.gz") else path.suffix.lower()
 
 
-def _refuse_other_shapes(path: Path, reader: SimpleITK.ImageFileReader) -> None:
+def _refuse_other_shapes(path: Path, reader: SimpleITK.ImageFileReader, least: int = 3) -> None:
     size, channels = reader.GetSize(), reader.GetNumberOfComponents()
-    if len(size) < 3 or any(length > 1 for length in size[3:]) or channels > 1:
+    if len(size) < least or any(length > 1 for length in size[3:]) or channels > 1:
         shape = " x ".join(map(str, size)) + (
             f" voxels of {channels} channels" if channels > 1 else " voxels"
         )

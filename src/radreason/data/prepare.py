@@ -1,4 +1,4 @@
-"""From scans to a dataset: every scan is read once, its lesions are cut, and the scan is let go.
+"""From scans or radiographs to a dataset: each is read once, its lesions are cut, and it is let go.
 
 Scans are shared out to processes. Each holds one scan at a time, whatever there is to do, and writes
 what it cut as a shard that is there whole or not at all. So a run that was killed is continued by
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -21,54 +21,11 @@ from threadpoolctl import threadpool_limits
 from radreason.data.case import Case
 from radreason.data.dataset import Dataset
 from radreason.data.dataset_writer import DatasetWriter, Shard
-from radreason.data.patch import cut_mask, cut_patch
-from radreason.data.place import Place
+from radreason.data.lesion import Lesion
 from radreason.data.scan_files import ScanFiles
-from radreason.data.size_grade import SIZE, size_state
-from radreason.data.volume import Volume
 from radreason.data.workers import in_workers
 from radreason.errors import InputError
 from radreason.schema import Schema
-
-
-@dataclass(frozen=True)
-class Cut:
-    """How a patch is cut: its size without the margin, and how many readers must agree on a voxel."""
-
-    size: int = 64
-    spacing_mm: float = 1.0
-    margin: int = 8
-    agreement: float = 0.5
-
-    def __post_init__(self) -> None:
-        if self.size < 1 or self.margin < 0 or not 0 < self.spacing_mm < np.inf:
-            raise InputError(
-                found=f"patches of {self.size} voxels of {self.spacing_mm:g} mm, margin {self.margin}",
-                expected="a size of 1 or more, a spacing above 0 mm and a margin of 0 or more",
-            )
-        if not 0 < self.agreement <= 1:
-            raise InputError(
-                found=f"an agreement of {self.agreement:g}",
-                expected="a share of readers, above 0 and at most 1",
-            )
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """The shape of a patch with its margin."""
-        length = self.size + 2 * self.margin
-        return length, length, length
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for the record of settings."""
-        return asdict(self)
-
-
-@dataclass(frozen=True)
-class Lesion:
-    """A case that has no patch yet, and where it is."""
-
-    case: Case
-    place: Place
 
 
 @runtime_checkable
@@ -80,8 +37,33 @@ class Lesions(Protocol):
         """What cannot be had if the scan cannot be read."""
         ...
 
-    def of(self, volume: Volume) -> tuple[Sequence[Lesion], Sequence[tuple[str, str]]]:
+    def of(self, image: Any) -> tuple[Sequence[Lesion], Sequence[tuple[str, str]]]:
         """Give the lesions to cut, and what is left out, with the reason."""
+        ...
+
+
+@runtime_checkable
+class Cutter(Protocol):
+    """How patches are cut from an image that was read; it travels to the worker processes."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of a patch with its margin."""
+        ...
+
+    @property
+    def margin(self) -> int:
+        """Voxels around a patch on every side."""
+        ...
+
+    def cut(
+        self, lesion: Lesion, image: Any
+    ) -> tuple[Case, Int16[np.ndarray, "*patch"], UInt8[np.ndarray, "*patch"] | None, tuple[str, ...]]:
+        """Give the case, complete with what only the image tells, its patch and mask, and what to note."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for the record of settings."""
         ...
 
 
@@ -96,7 +78,7 @@ class Listed:
         """The names of the cases."""
         return [lesion.case.id for lesion in self.lesions]
 
-    def of(self, volume: Volume) -> tuple[Sequence[Lesion], Sequence[tuple[str, str]]]:
+    def of(self, image: Any) -> tuple[Sequence[Lesion], Sequence[tuple[str, str]]]:
         """Give all of them."""
         return self.lesions, ()
 
@@ -143,7 +125,7 @@ class Outcome:
 
 def prepare(
     plan: Plan,
-    cut: Cut,
+    cut: Cutter,
     out: Path | None,
     *,
     workers: int = 1,
@@ -189,7 +171,9 @@ def prepare(
     )
 
 
-def _try(plan: Plan, cut: Cut, workers: int, strict: bool, progress: Callable[[int, int], None]) -> Outcome:
+def _try(
+    plan: Plan, cut: Cutter, workers: int, strict: bool, progress: Callable[[int, int], None]
+) -> Outcome:
     results = list(_counted(plan.jobs, _Work(None, cut, strict), 0, workers, progress))
     excluded = {(left_out.name, left_out.reason) for result in results for left_out in result.excluded}
     return Outcome(
@@ -197,26 +181,6 @@ def _try(plan: Plan, cut: Cut, workers: int, strict: bool, progress: Callable[[i
         tuple(sorted({*plan.excluded, *plan.refused, *excluded})),
         (*plan.notes, *sorted(note for result in results for note in result.notes)),
     )
-
-
-def cut_lesion(
-    lesion: Lesion, volume: Volume, cut: Cut
-) -> tuple[Case, Int16[np.ndarray, "n n n"], UInt8[np.ndarray, "n n n"] | None]:
-    """Find a lesion, cut its patch and its mask, and complete its case with what only the scan tells."""
-    found = lesion.place.find(volume)
-    patch = cut_patch(volume, found.centre_mm, cut.size, cut.spacing_mm, cut.margin)
-    mask = None if found.mask is None else cut_mask(found.mask, patch, cut.agreement)
-    case = lesion.case
-    diameter_mm = case.diameter_mm or found.diameter_mm
-    labels = dict(case.labels)
-    if SIZE.name in labels and labels[SIZE.name] is None and diameter_mm:
-        state = size_state(diameter_mm)
-        labels[SIZE.name] = tuple(float(state == other) for other in SIZE.states)
-    x, y, z = found.centre_mm.tolist()
-    completed = replace(
-        case, labels=labels, centre_mm=(x, y, z), diameter_mm=diameter_mm, padding_share=patch.padding_share
-    )
-    return completed, patch.array, mask
 
 
 def _counted(
@@ -256,14 +220,14 @@ class _Work:
     """What is done with one scan; it travels to the worker processes."""
 
     writer: DatasetWriter | None
-    cut: Cut
+    cut: Cutter
     strict: bool
 
     def __call__(self, job: Job) -> _Result:
         try:
             with threadpool_limits(1):  # every worker its own thread, and the same roundings everywhere
-                volume = job.scan.read()
-                lesions, excluded = job.lesions.of(volume)
+                image = job.scan.read()
+                lesions, excluded = job.lesions.of(image)
         except InputError as error:
             if self.strict:
                 raise InputError(f"{job.name}: {error.found}", error.expected, error.hint) from None
@@ -273,12 +237,12 @@ class _Work:
             )
         result = _Result(
             excluded=[_LeftOut(name, reason, reason) for name, reason in excluded],
-            notes=[f"{job.name}: {job.scan.anonymous(note)}" for note in volume.notes],
+            notes=[f"{job.name}: {job.scan.anonymous(note)}" for note in image.notes],
         )
         with nullcontext() if self.writer is None else self.writer.shard(job.name) as shard:
             for lesion in lesions:
                 with threadpool_limits(1):
-                    self._cut(lesion, volume, result, shard)
+                    self._cut(lesion, image, result, shard)
             if shard is not None:
                 for left_out in result.excluded:
                     shard.exclude(left_out.name, left_out.anonymous)
@@ -286,15 +250,16 @@ class _Work:
                     shard.note(note)
         return result
 
-    def _cut(self, lesion: Lesion, volume: Volume, result: _Result, shard: Shard | None) -> None:
+    def _cut(self, lesion: Lesion, image: Any, result: _Result, shard: Shard | None) -> None:
         name = lesion.case.id
         try:
-            case, patch, mask = cut_lesion(lesion, volume, self.cut)
+            case, patch, mask, notes = self.cut.cut(lesion, image)
         except InputError as error:
             if self.strict:
                 raise InputError(f"{name}: {error.found}", error.expected, error.hint) from None
-            result.excluded.append(_LeftOut(name, error.found, lesion.place.anonymous(error.found)))
+            result.excluded.append(_LeftOut(name, error.found, lesion.anonymous(error.found)))
             return
         result.cases += 1
+        result.notes += [f"{name}: {note}" for note in notes]
         if shard is not None:
             shard.add(case, patch, mask)

@@ -17,8 +17,9 @@ from radreason.data.case import Case
 from radreason.data.consensus import Consensus
 from radreason.data.dicom_index import Series, find_series
 from radreason.data.grouping import group_scan
+from radreason.data.lesion import Lesion
 from radreason.data.place import Drawn
-from radreason.data.prepare import Job, Lesion, Plan
+from radreason.data.prepare import Job, Plan
 from radreason.data.reading import NoduleReading, Readings, Scan
 from radreason.data.scan_files import SeriesFiles
 from radreason.data.volume import Volume

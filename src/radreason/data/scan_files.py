@@ -1,4 +1,4 @@
-"""Where the voxels of a scan are: an image file or a DICOM series, read in the process that cuts."""
+"""Where the pixels of a scan or a radiograph are, read in the process that cuts."""
 
 from __future__ import annotations
 
@@ -8,14 +8,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from radreason.data.radiograph import Limits, Radiograph
 from radreason.data.volume import Volume
+
+
+@runtime_checkable
+class Image(Protocol):
+    """What was read: a volume or a radiograph."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was mended or is unusual."""
+        ...
 
 
 @runtime_checkable
 class ScanFiles(Protocol):
     """A scan that has not been read yet; it travels between processes as a few names."""
 
-    def read(self) -> Volume:
+    def read(self) -> Image:
         """Read the voxels."""
         ...
 
@@ -70,6 +81,24 @@ class SeriesFiles:
     def anonymous(self, text: str) -> str:
         """Take the names of the files out of a message; they are counted in their order by name."""
         return without_names(text, (*self.slices, *self.others))
+
+
+@dataclass(frozen=True)
+class RadiographFile:
+    """A radiograph, and what is black and white in it where its file does not say."""
+
+    path: Path
+    limits: Limits | None = None
+
+    def read(self) -> Radiograph:
+        """Read the picture."""
+        from radreason.data.radiograph_files import read_radiograph
+
+        return read_radiograph(self.path, self.limits)
+
+    def anonymous(self, text: str) -> str:
+        """Take the name of the file out of a message."""
+        return without_names(text, [self.path])
 
 
 def without_names(text: str, paths: Iterable[Path]) -> str:

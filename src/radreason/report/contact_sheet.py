@@ -1,7 +1,8 @@
 """Many cases on one page, as a person should see them before a network does: slices, outlines, grades.
 
 Every case is shown in three planes through its centre: from below with the front on top, from the
-front, and from the patient's left, as radiologists are used to. The outline is that of the mask.
+front, and from the patient's left, as radiologists are used to. The outline is that of the mask. A
+radiograph is shown whole, from black to white.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from jaxtyping import Shaped
 
 from radreason.data.case import Case
 from radreason.data.dataset import Dataset
+from radreason.data.radiograph import GREY_MAX
 from radreason.errors import InputError, unknown
 from radreason.schema import Schema
 
@@ -124,7 +126,9 @@ def _draw_planes(
     mask: Shaped[np.ndarray, "*patch"] | None,
     kind: str,
 ) -> None:
-    low, high = LUNG_WINDOW_HU if "ct" in kind.split("-") else np.percentile(patch, (1, 99))
+    words = kind.split("-")
+    grey = (0, GREY_MAX) if "cxr" in words else np.percentile(patch, (1, 99))
+    low, high = LUNG_WINDOW_HU if "ct" in words else grey
     axes.set_axis_off()
     start = 0
     shown = planes(patch)
@@ -173,13 +177,15 @@ def title_of(dataset: Dataset, n_shown: int) -> str:
     n_patients = dataset.counts.get("patients", 0)
     if "phantom" in dataset.kind:
         return f"PHANTOMS, not images of patients: {n_shown} of {len(dataset):,}"
-    kind = {"ct": "CT"}.get(dataset.kind, dataset.kind)
+    kind = {"ct": "CT", "cxr": "Radiographs"}.get(dataset.kind, dataset.kind)
     return f"{kind}: {n_shown} of {len(dataset):,} cases of {n_patients:,} patients"
 
 
 def _caption(dataset: Dataset) -> str:
     planes = "axial, coronal, sagittal" if dataset.patches.ndim == 4 else "whole"
-    window = f"; {LUNG_WINDOW_HU[0]:.0f} to {LUNG_WINDOW_HU[1]:.0f} HU" if "ct" in dataset.kind else ""
+    window = (
+        f"; {LUNG_WINDOW_HU[0]:.0f} to {LUNG_WINDOW_HU[1]:.0f} HU" if "ct" in dataset.kind.split("-") else ""
+    )
     return f"{_short(dataset.source, 120)}; {planes}{window}; {dataset.fingerprint[:19]}"
 
 
