@@ -10,7 +10,7 @@ from traceback import print_exc
 from cyclopts import App, CycloptsError, Parameter
 
 from radreason import __version__
-from radreason.cli import crossval, data, lidc, lungs, network, prepare, train
+from radreason.cli import compare, crossval, data, evaluate, lidc, lungs, network, prepare, train
 from radreason.cli.terminal import spelled
 from radreason.errors import InputError, WorkFailedError
 
@@ -31,6 +31,8 @@ app.command(prepare.app)
 app.command(data.app)
 app.command(train.train)
 app.command(crossval.crossval)
+app.command(compare.compare)
+app.command(evaluate.evaluate)
 app.command(lungs.train_lungs)
 
 
