@@ -321,7 +321,10 @@ class Augment(Section):
 
 
 class Train(Section):
-    """How the weights are learned. ``choose``: the "last" epoch, or the best by the validation cases."""
+    """How the weights are learned.
+
+    ``choose``: the "last" epoch, or the best by the validation cases, after the share ``choose_from`` of all.
+    """
 
     epochs: Positive = 160
     batch: Annotated[int, Field(ge=2, strict=True)] = 6
@@ -336,6 +339,7 @@ class Train(Section):
     clip: Rate | None = None
     augment: Augment | Literal[False] = Augment()
     choose: Literal["last", "log_loss", "auc"] = "log_loss"
+    choose_from: Annotated[float, Field(ge=0, lt=1, strict=True)] = 0.0
     precision: Literal["32-true", "bf16-mixed", "16-mixed", "64-true"] = "32-true"
     recompute: bool = False
     keep_images: bool = False

@@ -4,6 +4,8 @@ import csv
 import io
 import json
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from radreason.data.splits import Splits
 from radreason.evaluate.predictions import predictions_csv
 from radreason.prob import BayesNet
 from radreason.run_folder import LOG, PREDICTIONS, read_summary
-from radreason.train import results
+from radreason.train import loop, results
 from radreason.train.results import calibrate, predictions_of
 from radreason.train.task import make_task
 from radreason.train.training import Order, train
@@ -213,6 +215,40 @@ def test_the_chosen_epoch_is_that_of_the_least_log_loss_in_the_log(run, summary)
     )  # or nothing would show that it was gone back to
     assert summary["stages"]["validation"]["bn2"]["log_loss"] == pytest.approx(min(losses), abs=1e-5)
     assert summary["refits"] == sum(record["refit"] is not None for record in log) == 3
+
+
+NAN = float("nan")
+COURSES = [
+    ([0.5, 0.3, 0.4, 0.6, 0.35], 0.0, 1),
+    ([0.5, 0.3, 0.4, 0.6, 0.35], 0.2, 1),
+    ([0.5, 0.3, 0.4, 0.6, 0.35], 0.4, 4),
+    ([0.5, 0.3, 0.4, 0.6, 0.6], 0.6, 3),  # of two as good, the first
+    ([0.5, 0.3, 0.4, 0.6, 0.7], 0.99, 4),
+    ([0.1, 0.9, 0.8, 0.7, 0.85], 0.3, 3),  # the first share of 5 epochs that goes by is one whole epoch
+    ([0.1, 0.5, NAN, 0.4, 0.6], 0.4, 3),  # what is no number is not better than what came after it
+    ([0.5, 0.3, NAN, 0.4, NAN], 0.0, 1),
+    ([1.0] * 29 + [0.9] * 71, 0.29, 29),  # 0.29 * 100 is a little less than 29
+]
+
+
+@pytest.mark.parametrize("choose", ["log_loss", "auc"])
+@pytest.mark.parametrize(("losses", "share", "chosen"), COURSES)
+def test_the_best_epoch_after_the_share_that_goes_by_is_chosen(
+    experiment, monkeypatch, losses, share, chosen, choose
+):
+    """The choice alone, on courses of a training written by hand."""
+    kept = []
+    monkeypatch.setattr(loop, "write_state", lambda path, model, optimizer, state: kept.append(state))
+    chooser = object.__new__(loop.Loop)
+    changes = (f"train.choose={choose}", f"train.choose_from={share}", f"train.epochs={len(losses)}")
+    chooser.settings, chooser.progress = experiment(*changes), loop.Progress()
+    chooser.folder, chooser.model = Path("nowhere"), None
+    chooser.fabric = SimpleNamespace(global_rank=0)
+    sign = 1 if choose == "log_loss" else -1
+    for epoch, loss in enumerate(losses):
+        figures = {"evidence": {choose: 0.0}, "bn2": {choose: sign * loss}}
+        assert chooser._keep_if_best(epoch, figures) == (bool(kept) and kept[-1] == {"epoch": epoch})
+    assert chooser.progress.best_epoch == kept[-1]["epoch"] == chosen
 
 
 def test_the_summary_says_what_it_is_of(summary, task):

@@ -233,13 +233,22 @@ class Loop:
         return {name: float(part.temperature.detach()) for name, part in parts.items() if part is not None}
 
     def _keep_if_best(self, epoch: int, validation: Mapping[str, Mapping[str, float]]) -> bool:
-        """Write the weights down if no epoch before was better, by the last stage on validation."""
-        choose, merit = self.settings.train.choose, -math.inf
+        """Write the weights down if no epoch before was better, by the last stage on validation.
+
+        Until the first epoch that may be chosen, each is better than the ones before.
+        """
+        settings = self.settings.train
+        choose, merit = settings.choose, -math.inf
+        first = math.floor(settings.choose_from * settings.epochs + 1e-9)  # 0.29 of 100 is 29, and not 28
         if choose != "last" and validation:
             score = list(validation.values())[-1][choose]
             merit = -score if choose == "log_loss" else score
         is_best = (
-            self.progress.best is None or choose == "last" or not validation or merit > self.progress.best
+            epoch <= first
+            or self.progress.best is None
+            or choose == "last"
+            or not validation
+            or merit > self.progress.best
         )
         if is_best:
             self.progress.best = merit if math.isfinite(merit) else None
