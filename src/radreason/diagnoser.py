@@ -59,7 +59,7 @@ class Diagnoser:
 
         Larger images are cut to their middle.
         """
-        patches = self._patches(images).to(self.device)
+        patches = self.patches_of(images).to(self.device)
         found: list[Diagnosis] = []
         with torch.no_grad():
             for part in patches.split(AT_ONCE):
@@ -98,7 +98,8 @@ class Diagnoser:
             )
         return next(iter(self.models.values()))
 
-    def _patches(self, images: Tensor | np.ndarray) -> Tensor:
+    def patches_of(self, images: Tensor | np.ndarray) -> Tensor:
+        """Cut images as they were prepared to what the models take: (B, 1, *patch), checked."""
         given = torch.as_tensor(images)
         patches = given.unsqueeze(1) if given.ndim == len(self.patch) + 1 else given
         space = tuple(patches.shape[2:])

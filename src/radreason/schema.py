@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -29,6 +29,8 @@ class Variable:
 
     ``meanings`` are the words behind the states (``"5"``: ``"marked"``); ``ordered`` says that
     the states are grades, so that an ordinal table and the distance of two grades make sense.
+    ``absent`` is the state of a finding that is not there, which need not be the lowest: calcification's
+    lowest grade is popcorn. Not part of what makes two variables the same.
 
     >>> Variable("margin", ("poor", "medium", "sharp")).index("sharp")
     2
@@ -38,6 +40,7 @@ class Variable:
     states: tuple[str, ...]
     ordered: bool = True
     meanings: tuple[str, ...] = ()
+    absent: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not self.name or self.name != self.name.strip():
@@ -67,6 +70,8 @@ class Variable:
                 found=f"variable {self.name!r}: {len(self.states)} states, {len(self.meanings)} meanings",
                 expected="one meaning per state, or none",
             )
+        if self.absent is not None:
+            self.index(self.absent)
 
     @property
     def size(self) -> int:
@@ -167,6 +172,8 @@ class Schema:
                 entry["ordered"] = False
             if v.meanings:
                 entry["meanings"] = list(v.meanings)
+            if v.absent is not None:
+                entry["absent"] = v.absent
             variables.append(entry)
         return {"variables": variables} | ({"disease": self.disease} if self.disease else {})
 
@@ -181,20 +188,27 @@ class Schema:
         for number, entry in enumerate(data["variables"]):
             if not isinstance(entry, Mapping):
                 raise InputError(found=f"{source}: variable {number} is {entry!r:.60}", expected=shape)
-            _only(entry, {"name", "states", "ordered", "meanings"}, f"{source}: variable {number}")
+            _only(entry, {"name", "states", "ordered", "meanings", "absent"}, f"{source}: variable {number}")
             states, meanings = entry.get("states", ""), entry.get("meanings", [])
             if (
                 not isinstance(entry.get("name"), str)
                 or not _is_list_of_text(states)
                 or not _is_list_of_text(meanings)
                 or not isinstance(entry.get("ordered", True), bool)
+                or not isinstance(entry.get("absent"), str | None)
             ):
                 raise InputError(
                     found=f"{source}: variable {number} is {dict(entry)!r:.80}",
                     expected=f"name and states as text, as in {shape}",
                 )
             variables.append(
-                Variable(entry["name"], tuple(states), entry.get("ordered", True), tuple(meanings))
+                Variable(
+                    entry["name"],
+                    tuple(states),
+                    entry.get("ordered", True),
+                    tuple(meanings),
+                    entry.get("absent"),
+                )
             )
         disease = data.get("disease")
         if disease is not None and not isinstance(disease, str):
@@ -228,8 +242,8 @@ def _is_list_of_text(value: object) -> bool:
     )
 
 
-def _grades(name: str, *meanings: str, ordered: bool = True) -> Variable:
-    return Variable(name, tuple(str(i + 1) for i in range(len(meanings))), ordered, meanings)
+def _grades(name: str, *meanings: str, ordered: bool = True, absent: str | None = None) -> Variable:
+    return Variable(name, tuple(str(i + 1) for i in range(len(meanings))), ordered, meanings, absent)
 
 
 LIDC = Schema(
@@ -242,7 +256,7 @@ LIDC = Schema(
             "moderately obvious",
             "obvious",
         ),
-        _grades("internalStructure", "soft tissue", "fluid", "fat", "air", ordered=False),
+        _grades("internalStructure", "soft tissue", "fluid", "fat", "air", ordered=False, absent="1"),
         _grades(
             "calcification",
             "popcorn",
@@ -252,11 +266,12 @@ LIDC = Schema(
             "central",
             "absent",
             ordered=False,
+            absent="6",
         ),
         _grades("sphericity", "linear", "ovoid to linear", "ovoid", "ovoid to round", "round"),
         _grades("margin", "poorly defined", "near poorly", "medium", "near sharp", "sharp"),
-        _grades("lobulation", "none", "near none", "medium", "near marked", "marked"),
-        _grades("spiculation", "none", "near none", "medium", "near marked", "marked"),
+        _grades("lobulation", "none", "near none", "medium", "near marked", "marked", absent="1"),
+        _grades("spiculation", "none", "near none", "medium", "near marked", "marked", absent="1"),
         _grades(
             "texture", "non-solid", "non-solid to part-solid", "part-solid", "part-solid to solid", "solid"
         ),

@@ -10,7 +10,7 @@ from traceback import print_exc
 from cyclopts import App, CycloptsError, Parameter
 
 from radreason import __version__
-from radreason.cli import compare, crossval, data, evaluate, lidc, lungs, network, prepare, train
+from radreason.cli import compare, correct, crossval, data, evaluate, lidc, lungs, network, prepare, train
 from radreason.cli.terminal import spelled
 from radreason.errors import InputError, WorkFailedError
 
@@ -34,6 +34,7 @@ app.command(crossval.crossval)
 app.command(compare.compare)
 app.command(evaluate.evaluate)
 app.command(lungs.train_lungs)
+app.command(correct.correct)
 
 
 def main(tokens: Sequence[str] | None = None) -> int:

@@ -139,7 +139,10 @@ class Consensus:
                     hint="take its grades as they are",
                 )
             return Variable(variable.name, BINARY)
-        return Variable(variable.name, FIVE) if self._is_scaled(variable) else variable
+        if not self._is_scaled(variable):
+            return variable
+        absent = variable.absent and FIVE[settle(self._grade(variable, graded, variable.absent), len(FIVE))]
+        return Variable(variable.name, FIVE, absent=absent)
 
     def _is_scaled(self, variable: Variable) -> bool:
         return self.scale_to_five and variable.size != len(FIVE)

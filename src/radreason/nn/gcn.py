@@ -5,6 +5,7 @@ Shape letters: B batch, D features of the image, V variables, C channels of a no
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 from typing import Literal
 
@@ -229,14 +230,23 @@ class GraphBranch(nn.Module):
         self.classify_output = NodeClassifier(schema, channels, bias, shared)
 
     def forward(
-        self, feature: Float[Tensor, "B D"], beliefs: Float[Tensor, "B K"]
+        self,
+        feature: Float[Tensor, "B D"],
+        beliefs: Float[Tensor, "B K"],
+        change: Callable[[Tensor], Tensor] | None = None,
     ) -> tuple[Float[Tensor, "B K"], Float[Tensor, "B K"]]:
-        """Give P0_G, read off the nodes as they come in, and P_G, read off the last layer."""
-        arriving, leaving = self.nodes(feature, beliefs)
+        """Give P0_G, read off the nodes as they come in, and P_G, read off the last layer.
+
+        ``change`` turns the nodes into others before anything is read off them.
+        """
+        arriving, leaving = self.nodes(feature, beliefs, change)
         return self.classify_input(arriving), self.classify_output(leaving)
 
     def nodes(
-        self, feature: Float[Tensor, "B D"], beliefs: Float[Tensor, "B K"]
+        self,
+        feature: Float[Tensor, "B D"],
+        beliefs: Float[Tensor, "B K"],
+        change: Callable[[Tensor], Tensor] | None = None,
     ) -> tuple[Float[Tensor, "B V C"], Float[Tensor, "B V C"]]:
         """Give the nodes as they come in, and as the last layer leaves them."""
         if self.training and len(feature) == 1:
@@ -245,7 +255,10 @@ class GraphBranch(nn.Module):
                 expected="two or more: batch norm takes its statistics from them",
                 hint="drop the last batch where it is incomplete, or call .eval() to diagnose one case",
             )
-        arriving = nodes = self.head(feature)
+        arriving = self.head(feature)
+        if change is not None:
+            arriving = change(arriving)
+        nodes = arriving
         for layer in self.layers:
             nodes = layer(nodes, beliefs)
         return arriving, nodes

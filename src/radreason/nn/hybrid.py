@@ -5,6 +5,7 @@ Shape letters: B batch, V variables, K states of all variables together, k of on
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 from jaxtyping import Bool, Float
@@ -13,6 +14,8 @@ from torch import Tensor, nn
 from radreason.errors import unknown
 from radreason.nn import packed
 from radreason.schema import Schema
+
+Change = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,14 @@ class ImageDiagnoser(nn.Module):
         }
         return tuple(stage for stage, is_on in parts.items() if is_on)
 
+    def forward(self, images: Float[Tensor, "B ..."]) -> Diagnosis:
+        """Diagnose a batch of images."""
+        return self.reason(self.backbone(images))
+
+    def reason(self, feature: Float[Tensor, "B D"]) -> Diagnosis:
+        """Diagnose from the feature of an image: all that follows the backbone."""
+        raise NotImplementedError
+
     def learn(
         self,
         images: Float[Tensor, "B ..."],
@@ -129,27 +140,37 @@ class HybridDiagnoser(ImageDiagnoser):
         self.first_evidence = first_evidence if first_net is not None else None
         self.second_evidence = second_evidence if second_net is not None else None
 
-    def forward(self, images: Float[Tensor, "B ..."]) -> Diagnosis:
-        """Diagnose a batch of images."""
-        feature = self.backbone(images)
+    def reason(
+        self,
+        feature: Float[Tensor, "B D"],
+        first: Change | None = None,
+        second: Change | None = None,
+        nodes: Change | None = None,
+    ) -> Diagnosis:
+        """Diagnose from the feature of an image: all that follows the backbone.
+
+        Whoever questions a diagnosis changes something on the way: ``first`` and ``second`` take the place of
+        the two networks, from packed likelihoods to packed posteriors; ``nodes`` turns the nodes
+        that the graph begins with (B V C) into others.
+        """
         evidence = self.evidence(feature)
 
-        bn1 = self._reason(self.first_net, self.first_evidence, evidence)
+        bn1 = self._reason(first or self.first_net, self.first_evidence, evidence)
         bayes = evidence if bn1 is None else bn1
 
         gcn_in, gcn_out, fused = None, None, bayes
         if self.graph is not None:
-            gcn_in, gcn_out = self.graph(feature, bayes)
+            gcn_in, gcn_out = self.graph(feature, bayes, nodes)
             if bn1 is None and not self.stand_in:
                 fused = gcn_out
             else:
                 fused = (gcn_out + bayes) / 2 if self.fusion is None else self.fusion(gcn_out, bayes)
 
-        bn2 = self._reason(self.second_net, self.second_evidence, fused)
+        bn2 = self._reason(second or self.second_net, self.second_evidence, fused)
         return Diagnosis(self.schema, evidence, bn1, gcn_in, gcn_out, fused, bn2)
 
     def _reason(
-        self, net: nn.Module | None, evidence: nn.Module | None, beliefs: Float[Tensor, "B K"]
+        self, net: Change | None, evidence: nn.Module | None, beliefs: Float[Tensor, "B K"]
     ) -> Float[Tensor, "B K"] | None:
         if net is None:
             return None

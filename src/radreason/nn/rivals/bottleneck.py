@@ -62,7 +62,11 @@ class BottleneckDiagnoser(ImageDiagnoser):
 
     def forward(self, images: Float[Tensor, "B ..."], given: Float[Tensor, "B K"] | None = None) -> Diagnosis:
         """Diagnose; attributes that are ``given`` (NaN elsewhere) stand in for what the image says."""
-        evidence = undecided(self.schema, self.evidence(self.backbone(images)))
+        return self.reason(self.backbone(images), given)
+
+    def reason(self, feature: Float[Tensor, "B D"], given: Float[Tensor, "B K"] | None = None) -> Diagnosis:
+        """Diagnose from the feature of an image."""
+        evidence = undecided(self.schema, self.evidence(feature))
         return Diagnosis(self.schema, evidence, None, None, None, self.conclude(evidence, given), None)
 
     def conclude(

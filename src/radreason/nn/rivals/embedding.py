@@ -84,7 +84,11 @@ class EmbeddingDiagnoser(ImageDiagnoser):
 
     def forward(self, images: Float[Tensor, "B ..."], given: Float[Tensor, "B K"] | None = None) -> Diagnosis:
         """Diagnose; attributes that are ``given`` (NaN elsewhere) stand in for what the image says."""
-        embeddings, beliefs = self.evidence(self.backbone(images))
+        return self.reason(self.backbone(images), given)
+
+    def reason(self, feature: Float[Tensor, "B D"], given: Float[Tensor, "B K"] | None = None) -> Diagnosis:
+        """Diagnose from the feature of an image."""
+        embeddings, beliefs = self.evidence(feature)
         evidence = undecided(self.schema, beliefs)
         attributes = take_attributes(self.schema, corrected(evidence, given))
         disease = self.reasoner(embeddings, attributes)

@@ -79,7 +79,6 @@ class GruDiagnoser(ImageDiagnoser):
         super().__init__(schema, backbone, evidence)
         self.reasoner = reasoner
 
-    def forward(self, images: Float[Tensor, "B ..."]) -> Diagnosis:
-        """Diagnose a batch of images."""
-        feature = self.backbone(images)
+    def reason(self, feature: Float[Tensor, "B D"]) -> Diagnosis:
+        """Diagnose from the feature of an image."""
         return Diagnosis(self.schema, self.evidence(feature), None, None, None, self.reasoner(feature), None)

@@ -73,9 +73,8 @@ class RelationDiagnoser(ImageDiagnoser):
         super().__init__(schema, backbone, evidence)
         self.graph, self.reasoner = graph, reasoner
 
-    def forward(self, images: Float[Tensor, "B ..."]) -> Diagnosis:
-        """Diagnose a batch of images."""
-        feature = self.backbone(images)
+    def reason(self, feature: Float[Tensor, "B D"]) -> Diagnosis:
+        """Diagnose from the feature of an image."""
         evidence = self.evidence(feature)
         arriving, leaving = self.graph.nodes(feature, evidence)
         gcn_in, gcn_out = self.graph.classify_input(arriving), self.graph.classify_output(leaving)

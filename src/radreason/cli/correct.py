@@ -1,0 +1,88 @@
+"""``radreason correct``: what a reader's answers do to a run's diagnoses, from none to all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from radreason.cli.terminal import console, print_json, progress, waiting
+from radreason.errors import InputError
+
+PICTURE, PAGE, TABLE, DOCUMENT = "correction.png", "correction.md", "correction.csv", "correction.json"
+
+
+def correct(
+    run: Path,
+    /,
+    *,
+    data: Path,
+    out: Path,
+    plays: int = 4,
+    reliability: Literal["others", "pairs", "dawid-skene"] = "others",
+    mode: Literal["labels", "bn1", "bn2"] = "labels",
+    resamples: int = 1000,
+    seed: int = 0,
+    json: bool = False,
+) -> None:
+    """Correct the diagnoses of RUN by what readers say, and score them after each answer.
+
+    One reader of each test case plays the radiologist, the others are the truth. The grade that is given is
+    evidence, worth what readers of the training cases are. RUN is a training on a fold, or a
+    cross-validation (repeat-*/fold-*); every case is asked of the model that did not train on it.
+
+    Parameters
+    ----------
+    run
+        Folder that `train` wrote, or the folder of a cross-validation.
+    data
+        The dataset that the run was trained on.
+    out
+        Folder for correction.md, .csv, .json and .png.
+    plays
+        How often a reader is drawn for each case; the readers of a case take turns.
+    reliability
+        What stands for the true grade when readers are compared: the mean of the others, each of the
+        others, or a hidden grade (Dawid and Skene).
+    mode
+        What hears the answers: a network of the training cases' labels, or one of the model's own.
+    resamples
+        Resamples of patients behind the intervals.
+    seed
+        Another seed draws other readers, orders and resamples.
+    json
+        Print the figures as JSON.
+    """
+    if plays < 1:
+        raise InputError(found=f"--plays {plays}", expected="1 or more")
+    if resamples < 1:
+        raise InputError(found=f"--resamples {resamples}", expected="1 or more")
+    with waiting("getting ready", silent=json):
+        from radreason.data.dataset import Dataset
+        from radreason.explain.correction_fit import Settings
+        from radreason.explain.correction_run import correct
+        from radreason.input_files import write_text
+        from radreason.report import correction_text
+        from radreason.report.correction_plot import draw_correction
+        from radreason.run_folder import write_json
+
+        dataset = Dataset.open(data)
+    settings = Settings(method=reliability, mode=mode, plays=plays, seed=seed)
+    with progress(silent=json) as bar:
+        task = bar.add_task("asking readers", total=None)
+
+        def tell(name: str, done: int, of: int) -> None:
+            bar.update(task, completed=done, total=of, description=f"asking readers, {name or 'run'}")
+
+        found = correct(run, dataset, settings, resamples, tell)
+    out.mkdir(parents=True, exist_ok=True)
+    document = correction_text.document(found)
+    write_json(out / DOCUMENT, document)
+    write_text(out / TABLE, correction_text.table_csv(found))
+    write_text(out / PAGE, correction_text.page(found, dataset.source))
+    draw_correction(found, out / PICTURE, f"{dataset.kind}: {dataset.source}")
+    if json:
+        print_json(correction_text.as_plain(document))
+    else:
+        console().print(
+            correction_text.outcome(found, str(out), [PAGE, TABLE, DOCUMENT, PICTURE]), soft_wrap=True
+        )

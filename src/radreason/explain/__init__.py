@@ -1,0 +1,1 @@
+"""What makes a diagnosis one that can be checked: question it, correct it, ask what it rests on."""
