@@ -131,7 +131,7 @@ def test_the_command_writes_page_table_document_and_picture(run, data, tmp_path,
     assert main([*words, "--plays", "1", "--resamples", "10"]) == 0
     assert "answers over none" in capsys.readouterr().out
     document = json.loads((out / "correction.json").read_text())
-    assert document["curves"]["evidence, network"]["auc"][0][0] > 0
+    assert document["curves"]["evidence, network"]["log_loss"][0][0] > 0
     assert document["undefined"] + document["judged"] == document["cases"]
     table = (out / "correction.csv").read_text().splitlines()
     assert len(table) == 1 + len(document["curves"]) * 3 * (document["answers"] + 1)

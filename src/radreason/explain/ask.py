@@ -61,7 +61,8 @@ def information(disease: Float[Tensor, "B d"], said: Float[Tensor, "B d k"]) -> 
     apart = disease.unsqueeze(2) * joint.sum(dim=1, keepdim=True)
     tiny = torch.finfo(joint.dtype).tiny
     gained = torch.special.xlogy(joint, joint.clamp_min(tiny) / apart.clamp_min(tiny))
-    return gained.sum(dim=(1, 2)).clamp_min(0.0)
+    total: Tensor = gained.sum(dim=(1, 2)).clamp_min(0.0)
+    return total
 
 
 def ask_next(

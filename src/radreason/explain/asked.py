@@ -53,7 +53,8 @@ class Asked:
     @property
     def truth(self) -> Int64[np.ndarray, " B"]:
         """What the other readers call the disease."""
-        return self.known.others[self.rows, self.reader]
+        said: Int64[np.ndarray, " B"] = self.known.others[self.rows, self.reader]
+        return said
 
     @property
     def grades(self) -> dict[str, Int64[np.ndarray, " B"]]:
@@ -64,7 +65,8 @@ class Asked:
     @property
     def own(self) -> Int64[np.ndarray, " B"]:
         """What the reader himself calls the disease, on the scale on which it was graded."""
-        return self.known.own[self.rows, self.reader]
+        said: Int64[np.ndarray, " B"] = self.known.own[self.rows, self.reader]
+        return said
 
     @property
     def weight(self) -> Float64[np.ndarray, " B"]:

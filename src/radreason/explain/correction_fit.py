@@ -106,7 +106,7 @@ def fit(
     order = answered.random_order(len(true), len(names), settings.seed)
     order = answered.known_first(order, names, asked.grades)
     said = as_evidence(known.schema, asked.grades, reliability)
-    modes = {
+    modes: dict[str, dict[str, float]] = {
         mode: _fit_mode(replace(plain, mode=mode), asked, order, names, said)
         for mode in MODES
         if mode == settings.mode or has(asked.seen, mode)

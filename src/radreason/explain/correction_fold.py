@@ -64,10 +64,10 @@ def curves(fitted: Fitted, asked: Asked, seed: int) -> Curves:
     )
     if fitted.own is not None:
         alone, beside = fitted.own
-        told = {OWN: asked.own}
+        own = {OWN: asked.own}
         steady = np.ones((len(names) + 1, 1, 1))
-        found["reader's own diagnosis"] = alone(None, told) * steady
-        found["image and reader's own diagnosis"] = beside(score, told) * steady
+        found["reader's own diagnosis"] = alone(None, own) * steady
+        found["image and reader's own diagnosis"] = beside(score, own) * steady
     return found
 
 

@@ -61,8 +61,9 @@ def correct(
     known = readers_of(dataset, diagnoser.schema)
     labels = {name: column for name, column in dataset.labels().items() if name in diagnoser.schema}
     truth = {name: positions(column) for name, column in labels.items()}
+    graded = np.any([known.grades.codes[name] != NOBODY for name in known.grades.graded], axis=0)
     dealt = deal_readers(
-        np.stack([known.grades.codes[n] != NOBODY for n in known.grades.graded]).any(axis=0),
+        np.asarray(graded),
         known.others,
         settings.plays,
         settings.seed,

@@ -92,7 +92,7 @@ def background(seen: Seen, truth: Mapping[str, Int64[np.ndarray, " B"]], off: Of
     for name in attributes_of(seen.schema):
         variable = seen.schema[name]
         states[name] = off_state(variable, off)
-        rows, found = _rows_with(variable, truth[name], variable.index(states[name]))
+        rows, found = rows_with(variable, truth[name], variable.index(states[name]))
         cases[name] = int((truth[name] == variable.index(states[name])).sum())
         taken[name] = found
         means[name] = nodes[torch.from_numpy(rows), seen.schema.position(name)].mean(dim=0)
@@ -113,33 +113,34 @@ def importance(seen: Seen, background: Background, names: Sequence[str] | None =
     return Importance(chosen, background.off, torch.stack(changes, dim=1))
 
 
-def switched_off(seen: Seen, background: Background, name: str) -> tuple[Change | None, Change | None]:
-    """Give what replaces BN-1, and what changes the nodes, while an attribute is off."""
+def switched_off(seen: Seen, background: Background, *names: str) -> tuple[Change | None, Change | None]:
+    """Give what replaces BN-1, and what changes the nodes, while attributes are off."""
     schema, net = seen.schema, seen.model.first_net
-    at, place = schema.slices()[name], schema.position(name)
+    at = schema.slices()
     if net is None and seen.model.graph is None:
         raise InputError(
             found="a model without BN-1 and without a graph",
             expected="one of them: an attribute is switched off in their inputs",
         )
-    told = torch.zeros(schema[name].size)
-    told[schema[name].index(background.states[name])] = 1
 
     def first(likelihoods: Tensor) -> Tensor:
         likelihoods = likelihoods.clone()
-        likelihoods[:, at] = told.to(likelihoods)
+        for name in names:
+            likelihoods[:, at[name]] = 0.0
+            likelihoods[:, at[name].start + schema[name].index(background.states[name])] = 1.0
         posterior: Tensor = net(likelihoods)  # type: ignore[misc]
         return posterior
 
     def nodes(features: Tensor) -> Tensor:
         features = features.clone()
-        features[:, place] = background.nodes[name].to(features)
+        for name in names:
+            features[:, schema.position(name)] = background.nodes[name].to(features)
         return features
 
     return (None if net is None else first), (None if seen.model.graph is None else nodes)
 
 
-def _rows_with(
+def rows_with(
     variable: Variable, codes: Int64[np.ndarray, " B"], state: int
 ) -> tuple[Int64[np.ndarray, " n"], str]:
     """Find the cases that have a state, or what is nearest to it."""
