@@ -116,7 +116,7 @@ def test_all_curves_are_there_and_begin_with_the_same_model(found):
     assert {"regression, regression", "all again, network", "reader's own diagnosis", ORACLE} <= set(
         found.curves
     )
-    assert all(len(curve.value["auc"]) == len(found.names) + 1 for curve in found.curves.values())
+    assert all(len(curve.value("auc")) == len(found.names) + 1 for curve in found.curves.values())
 
 
 def test_the_same_seed_gives_the_same_figures(found, run, data):

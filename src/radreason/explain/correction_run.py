@@ -17,6 +17,7 @@ from radreason.data.reader_grades import NOBODY, ReaderGrades, disease_of_others
 from radreason.diagnoser import Diagnoser, load
 from radreason.errors import InputError
 from radreason.evaluate.correction import Curve, Plays, deal_readers, score_curve
+from radreason.evaluate.intervals import Resampler
 from radreason.explain import oracle
 from radreason.explain.asked import Asked, Readers, positions
 from radreason.explain.correction_fit import Fitted, Settings, fit
@@ -111,10 +112,8 @@ def correct(
         np.tile(dealt.truth, (len(repeats), 1))[:, rows_tested],
     )
     kept = {kind: belief[:, :, rows_tested] for kind, belief in beliefs.items()}
-    scored = {
-        kind: score_curve(belief, plays.truth, patients, resamples, settings.seed)
-        for kind, belief in kept.items()
-    }
+    resampler = Resampler(patients, resamples, settings.seed)
+    scored = {kind: score_curve(belief, plays.truth, resampler) for kind, belief in kept.items()}
     first = next(iter(fitted.values()))
     return Correction(diagnoser.schema, first.names, scored, kept, plays, rows_tested, fitted, settings)
 

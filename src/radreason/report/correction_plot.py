@@ -29,7 +29,7 @@ def draw_correction(found: Correction, path: Path, title: str) -> Path:
         numbers = range(len(found.names) + 1)
         for kind, (colour, line, mark) in LINES.items():
             if kind in found.curves:
-                values = found.curves[kind].value[metric]
+                values = found.curves[kind].value(metric)
                 axis.plot(numbers, values, line, color=colour, marker=mark, markersize=4, label=WORDS[kind])
         bounds = [found.curves[UNCORRECTED].interval(metric, n) for n in numbers]
         low, high = [b.low for b in bounds], [b.high for b in bounds]

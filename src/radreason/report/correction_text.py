@@ -54,7 +54,7 @@ def document(found: Correction) -> dict[str, Any]:
         "undefined": found.plays.undefined,
         "curves": {
             kind: {
-                metric: [list(curve.interval(metric, n)) for n in range(len(curve.value[metric]))]
+                metric: [list(curve.interval(metric, n)) for n in range(len(curve.figures[metric]))]
                 for metric in METRICS
             }
             for kind, curve in found.curves.items()
@@ -84,7 +84,7 @@ def table_csv(found: Correction) -> str:
     write(["curve", "answers", "metric", "value", "low", "high"])
     for kind, curve in found.curves.items():
         for metric in METRICS:
-            for n in range(len(curve.value[metric])):
+            for n in range(len(curve.figures[metric])):
                 write([kind, n, metric, *(f"{x:.6g}" for x in curve.interval(metric, n))])
     return text.getvalue()
 
@@ -148,7 +148,7 @@ def _rows(found: Correction, metric: str) -> tuple[list[str], list[list[str]]]:
     digits = 3 if metric == "log_loss" else 4
     rows = []
     for kind in sorted(found.curves, key=lambda kind: list(WORDS).index(kind) if kind in WORDS else 99):
-        values = found.curves[kind].value[metric]
+        values = found.curves[kind].value(metric)
         rows.append([WORDS.get(kind, kind), *(f"{values[n]:.{digits}f}" for n in numbers)])
     return ["answers", *map(str, numbers)], rows
 
