@@ -20,8 +20,8 @@ from jaxtyping import Bool, Float64, Int64
 from radreason.data.dataset import Dataset
 from radreason.diagnoser import AT_ONCE, Diagnoser, load
 from radreason.errors import InputError
-from radreason.evaluate import metrics
-from radreason.evaluate.intervals import bootstrap_by_patient
+from radreason.evaluate import weighted
+from radreason.evaluate.intervals import Resampler
 from radreason.evaluate.predictions import Predictions, predictions_csv
 from radreason.evaluate.stages import attribute_table, stage_figures
 from radreason.input_files import is_draft, write_text
@@ -267,11 +267,9 @@ def _intervals(found: Predictions, patients: list[str]) -> dict[str, dict[str, f
     disease = str(found.schema.disease)
     belief, truth = found.final[:, found.schema.slices()[disease]], found.truth[disease]
     bounds = {}
-    for name, figure in (("accuracy", metrics.accuracy), ("auc", metrics.auc), ("brier", metrics.brier)):
-        interval = bootstrap_by_patient(
-            patients,
-            lambda rows, figure=figure: figure(belief[rows], truth[rows]),  # type: ignore[misc]
-        )
+    resampler = Resampler(patients)
+    for name, figure in (("accuracy", weighted.accuracy), ("auc", weighted.auc), ("brier", weighted.brier)):
+        interval = resampler(figure(belief, truth)).interval()
         bounds[name] = {"value": interval.value, "low": interval.low, "high": interval.high}
     return bounds
 
