@@ -26,7 +26,7 @@ import safetensors
 import safetensors.torch
 from torch import Tensor
 
-from radreason import __version__
+from radreason import __version__, config
 from radreason.artefacts import readable
 from radreason.errors import InputError
 from radreason.input_files import read_bytes, read_text, write_bytes, write_text
@@ -109,8 +109,12 @@ def last_record(folder: Path) -> dict[str, Any] | None:
 def refuse_another(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
     """Refuse to go on with another plan, by the first thing that differs; versions may.
 
-    So may patients, who follow from the cases: older plans do not name them.
+    So may patients, who follow from the cases: older plans do not name them. A setting that an older plan
+    does not know has its default, or an update would end every cross-validation that it comes between.
     """
+    if "settings" in before:
+        settings = config.resolve(before["settings"], f"{folder}: its plan").model_dump(mode="json")
+        before = {**before, "settings": settings}
     old, new = _leaves(before), _leaves(now)
     for name in [*new, *(old.keys() - new.keys())]:
         if not name.startswith(("made_with", "patients")) and old.get(name) != new.get(name):

@@ -368,3 +368,16 @@ def test_a_plan_that_was_killed_while_it_was_written_does_not_block_its_folder(w
         (folder / ".plan.json.x1.part").write_text("{")
         assert [news.state for news in run(jobs, in_process)] == ["running", "done"]
     assert (folder / "summary.json").read_bytes() == (whole / "repeat-0/fold-1/summary.json").read_bytes()
+
+
+def test_a_setting_that_an_older_plan_does_not_know_has_its_default(whole, order, tmp_path):
+    some = replace(order, folder=tmp_path / "run")
+    some.folder.mkdir()
+    plan = json.loads((whole / "crossval.json").read_text())
+    del plan["settings"]["train"]["clip"]
+    (some.folder / "crossval.json").write_text(json.dumps(plan))
+    with prepared(some) as jobs:
+        assert len(jobs) == 4
+    assert json.loads((some.folder / "crossval.json").read_text()) == json.loads(
+        (whole / "crossval.json").read_text()
+    )
