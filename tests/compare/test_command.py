@@ -82,7 +82,7 @@ def test_the_same_runs_give_the_same_page(tmp_path, two_runs, capsys):
 
 
 def test_kept_methods_compare_as_the_runs_did(tmp_path, two_runs, capsys):
-    runs = [*map(str, two_runs), "--names", "ours", "--names", "theirs"]
+    runs = [*map(str, two_runs), "--names", "ours", "theirs"]
     assert main(["compare", *runs, "--keep", str(tmp_path / "kept"), "--json", *FEW]) == 0
     first = json.loads(capsys.readouterr().out)
     assert main(["compare", str(tmp_path / "kept"), "--json", *FEW]) == 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from radreason.cli.crossval import Several
 from radreason.cli.terminal import console, print_json, waiting
 from radreason.errors import InputError
 
@@ -20,9 +21,9 @@ WIDEST = 180
 
 def compare(
     *runs: Annotated[Path, Parameter(name="RUN", negative=())],
-    baseline: list[str] | None = None,
-    names: list[str] | None = None,
-    paper: list[str] | None = None,
+    baseline: Annotated[list[str] | None, Several] = None,
+    names: Annotated[list[str] | None, Several] = None,
+    paper: Annotated[list[str] | None, Several] = None,
     data: Path | None = None,
     out: Path | None = None,
     keep: Path | None = None,
@@ -41,12 +42,11 @@ def compare(
     Parameters
     ----------
     baseline
-        Method that the others are compared with; by default what --keep noted, or the first. May be given
-        again.
+        Methods that the others are compared with; by default what --keep noted, or the first.
     names
         What the methods are called, in the order of the runs; by default the folders' names.
     paper
-        Rows of the paper to show beside a method, as in hybrid=tab:lidcsota/O2. May be given again.
+        Rows of the paper to show beside a method, as in hybrid=tab:lidcsota/O2.
     data
         Dataset of the runs: tells which cases are of one patient, for the intervals.
     out
