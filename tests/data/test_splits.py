@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -126,6 +127,37 @@ def test_spoilt_splits_and_those_of_other_data_are_refused(made, change):
     (data.folder / SPLITS).write_text(json.dumps(document))
     with pytest.raises(InputError):
         Splits.read(data)
+
+
+def test_a_patient_who_is_tested_in_two_folds_of_a_repeat_is_refused(made):
+    """What trains in one is tested in the other, and `radreason train` reads the file as `crossval` does."""
+    data, splits = made
+    patients = [case.patient for case in data.cases]
+    row = next(row for row, patient in enumerate(patients) if patients.count(patient) > 1)
+    fold = splits.fold.copy()
+    fold[2, row] = (fold[2, row] + 1) % 10
+    part = np.where(fold[:, None] == np.arange(10)[:, None], -1, np.maximum(splits.part, 0)).astype(np.int16)
+    replace(splits, fold=fold, part=part).write(data.folder)
+    with pytest.raises(InputError, match=r"1 patient\(s\) train and are tested in repeat 2"):
+        Splits.read(data)
+
+
+@pytest.mark.parametrize("nowhere", [-1, 10])
+def test_a_case_that_no_fold_tests_is_refused(made, nowhere):
+    data, splits = made
+    fold = splits.fold.copy()
+    fold[0, data.cases[0].patient == np.array([case.patient for case in data.cases])] = nowhere
+    part = np.where(fold[:, None] == np.arange(10)[:, None], -1, np.maximum(splits.part, 0)).astype(np.int16)
+    replace(splits, fold=fold, part=part).write(data.folder)
+    with pytest.raises(InputError, match="not the splits of this dataset"):
+        Splits.read(data)
+
+
+def test_without_splits_a_person_hears_how_to_get_some(tmp_path):
+    data = dataset(tmp_path / "bare")
+    with pytest.raises(InputError) as error:
+        Splits.read(data)
+    assert error.value.hint == f"radreason data split {tmp_path / 'bare'}"
 
 
 def test_what_cannot_be_dealt_out_is_said(tmp_path):

@@ -105,6 +105,9 @@ class Splits:
     def read(cls, dataset: Dataset) -> Splits:
         """Read the splits of a dataset; those of another one, or of an older state, are refused."""
         path = dataset.folder / SPLITS
+        if not path.exists():
+            hint = f"radreason data split {dataset.folder}"
+            raise InputError(found=f"{path}: no such file", expected=_WHAT, hint=hint)
         try:
             document = json.loads(read_text(path, MAX_BYTES, _WHAT))
             if document["format"] != FORMAT or document["version"] != VERSION:
@@ -119,6 +122,7 @@ class Splits:
             well_formed = (
                 fold.shape == (len(repeats), len(dataset))
                 and part.shape == (len(repeats), document["folds"], len(dataset))
+                and bool(((fold >= 0) & (fold < splits.folds)).all())
                 and bool(np.array_equal(part == _TESTED, fold[:, None] == np.arange(splits.folds)[:, None]))
             )
         except InputError:
@@ -131,7 +135,22 @@ class Splits:
                 expected=f"those of {dataset.fingerprint[:23]}...",
                 hint=f"radreason data split {dataset.folder}",
             )
+        splits._check_patients(dataset)
         return splits
+
+    def _check_patients(self, dataset: Dataset) -> None:
+        """Refuse splits that test a patient in two folds, and so train on whom they test: edited ones."""
+        patients, of_case = np.unique([case.patient for case in dataset.cases], return_inverse=True)
+        for repeat, fold in enumerate(self.fold):
+            both = np.zeros((len(patients), self.folds), bool)
+            both[of_case, fold] = True
+            if torn := int((both.sum(axis=1) > 1).sum()):
+                raise InputError(
+                    found=f"{dataset.folder / SPLITS}: {torn} patient(s) train and are tested "
+                    f"in repeat {repeat}",
+                    expected="every patient on one side",
+                    hint=f"radreason data split {dataset.folder}",
+                )
 
 
 _SIGNS = "".join(map(str, range(PARTS))) + "-"
