@@ -35,7 +35,7 @@ from radreason.train.curves import Curves
 from radreason.train.images import Images, epoch_batches
 from radreason.train.phase_two import learn_anew, networks_in
 from radreason.train.refit import is_due
-from radreason.train.state import read_state, write_state
+from radreason.train.state import read_state, weights_of, write_state
 from radreason.train.step import Step, gradient_norms, make_optimizer, rate_at
 from radreason.train.task import Task
 from radreason.train.watch import Watcher
@@ -112,6 +112,7 @@ class Loop:
         start = time.perf_counter()
         record: dict[str, Any] = {"epoch": epoch, "rate": rate_at(self.settings.train, epoch)}
         beliefs, losses, gradients = self._phase_one(epoch)
+        self._check_weights(epoch)
         record |= {"losses": losses, "training": self._quick_scores(beliefs)}
         record["validation"] = self._validation_scores()
         record["gradients"] = gradients
@@ -211,6 +212,16 @@ class Loop:
             expected="numbers",
             hint="a lower train.rate, train.clip=1, train.precision=32-true; or look at these images",
         )
+
+    def _check_weights(self, epoch: int) -> None:
+        """Refuse weights that the last step of an epoch left no numbers, before they are written down."""
+        wrong = [name for name, tensor in weights_of(self.model).items() if not bool(tensor.isfinite().all())]
+        if wrong:
+            raise InputError(
+                found=f"epoch {epoch}: {len(wrong)} weights, such as {wrong[0]}, are no finite numbers",
+                expected="numbers",
+                hint="a lower train.rate, train.clip=1, train.precision=32-true",
+            )
 
     def _quick_scores(self, beliefs: Mapping[str, Float[Tensor, "n K"]]) -> dict[str, Any]:
         """Accuracy and AUC of the disease in every stage, as the training cases were seen in this epoch."""
