@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -21,7 +21,6 @@ from threadpoolctl import threadpool_limits
 
 from radreason.data.workers import follow_parent
 from radreason.errors import InputError
-from radreason.train.folder_lock import locked
 from radreason.train.training import Order, train
 from radreason.train.watch import Watcher
 
@@ -71,9 +70,8 @@ class Notes(Watcher):
 def attempt(job: Job) -> tuple[str, ...]:
     """Train, from the last checkpoint if there is one; give the notes of it."""
     notes = Notes()
-    job.order.folder.mkdir(parents=True, exist_ok=True)
-    with threads(job.threads), locked(job.order.folder, PATIENCE):
-        train(job.order, notes)
+    with threads(job.threads):
+        train(replace(job.order, patience=PATIENCE), notes)
     return tuple(notes.texts)
 
 

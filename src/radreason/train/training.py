@@ -32,7 +32,6 @@ from radreason import build, config
 from radreason.data.dataset import Dataset
 from radreason.data.splits import Splits
 from radreason.errors import InputError
-from radreason.input_files import is_draft
 from radreason.nn.evidence import TemperedEvidence
 from radreason.nn.hybrid import ImageDiagnoser
 from radreason.nn.losses import Targets, class_balance
@@ -40,15 +39,14 @@ from radreason.nn.published import TakenOver
 from radreason.nn.recompute import recompute
 from radreason.nn.sync_norm import synchronise
 from radreason.run_folder import (
-    PLAN,
     SUMMARY,
     patient_key,
-    read_plan,
     read_summary,
-    refuse_another,
     write_plan,
 )
+from radreason.train import begun
 from radreason.train.classic_run import run_classic
+from radreason.train.folder_lock import locked
 from radreason.train.loop import Loop
 from radreason.train.results import write_results
 from radreason.train.step import Step
@@ -71,6 +69,8 @@ class Order:
     resume: bool = False
     devices: int = 1
     accelerator: Accelerator = "auto"
+    patience: float = 0.0
+    """Seconds to wait for another process that is at work in the folder."""
 
 
 def train(order: Order, watcher: Watcher | None = None) -> dict[str, Any]:
@@ -143,7 +143,20 @@ def _train(fabric: Fabric, order: Order, watcher: Watcher) -> None:
     splits = Splits.read(dataset) if order.fold is not None else None
     task = make_task(settings, dataset, splits, order.repeat, order.fold)
     plan = _plan(order, task, fabric.world_size)
-    goes_on = _check_folder(order, plan, watcher) if fabric.global_rank == 0 else False
+    if fabric.global_rank != 0:
+        _train_in_folder(fabric, order, task, plan, watcher)
+        return
+    begun.make(order.folder)
+    with locked(order.folder, order.patience):
+        _train_in_folder(fabric, order, task, plan, watcher)
+
+
+def _train_in_folder(
+    fabric: Fabric, order: Order, task: Task, plan: Mapping[str, Any], watcher: Watcher
+) -> None:
+    settings = order.settings
+    leads = fabric.global_rank == 0
+    goes_on = leads and begun.goes_on(order.folder, order.resume, plan, watcher)
     goes_on = fabric.broadcast(goes_on)
     if goes_on and (order.folder / SUMMARY).is_file():
         if fabric.global_rank == 0:
@@ -192,7 +205,7 @@ def new_model(settings: config.Experiment, task: Task) -> ImageDiagnoser:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(state[0]))
         model = build.model(settings.model, task.schema, dims, settings.data.window, **nets)
-    shares = _shares(task)
+    shares = _shares(task, settings.loss.balance)
     for evidence in (model.first_evidence, model.second_evidence):
         if isinstance(evidence, TemperedEvidence):
             evidence.set_prior(shares)
@@ -215,11 +228,16 @@ def _training(task: Task) -> Targets:
     return Targets(task.targets.beliefs[chosen], task.targets.known[chosen])
 
 
-def _shares(task: Task) -> torch.Tensor:
-    """Share of each state among the training targets that are known: the prior that beliefs come to hold."""
+def _shares(task: Task, balanced: bool) -> torch.Tensor:
+    """Share of each state among the training targets that are known: the prior that beliefs come to hold.
+
+    A loss that is balanced makes them hold another one, in which each case weighs what it does there.
+    """
     targets, shares = _training(task), []
+    weights = task.schema.split(class_balance(task.schema, targets))
     for v, beliefs in enumerate(task.schema.split(targets.beliefs)):
-        counts = beliefs[targets.known[:, v]].double().sum(dim=0)
+        known = beliefs[targets.known[:, v]].double()
+        counts = ((known @ weights[v].double())[:, None] * known if balanced else known).sum(dim=0)
         total = counts.sum()
         shares.append(counts / total if total > 0 else torch.full_like(counts, 1 / len(counts)))
     return torch.cat(shares).float()
@@ -255,39 +273,6 @@ def _plan(order: Order, task: Task, world_size: int) -> dict[str, Any]:
             "threads": torch.get_num_threads(),
         },
     }
-
-
-def _check_folder(order: Order, plan: Mapping[str, Any], watcher: Watcher) -> bool:
-    """Make the folder, or find the same plan in it; tell whether a training was begun there."""
-    folder = order.folder
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for draft in filter(is_draft, folder.iterdir()):  # of a training that was killed while it wrote
-            draft.unlink()
-        is_empty = not any(folder.iterdir())
-    except OSError as error:
-        raise InputError(
-            found=f"{folder}: cannot be made: {error.strerror or error}", expected="a folder to write to"
-        ) from None
-    if not (folder / PLAN).is_file():
-        if not is_empty:
-            raise InputError(
-                found=f"{folder} holds files that are not a run's",
-                expected="a new folder, an empty one, or a run to go on with",
-                hint="another name after --out",
-            )
-        return False
-    before = read_plan(folder)
-    if not order.resume:
-        epochs = "has ended" if (folder / SUMMARY).is_file() else "was begun"
-        raise InputError(
-            found=f"{folder}: a training that {epochs} is there",
-            expected="a new folder, or --resume to go on with it",
-        )
-    refuse_another(before, plan, folder)
-    if before.get("made_with") != plan["made_with"]:
-        watcher.note("the versions of the packages are not those the training began with: bits may differ")
-    return True
 
 
 @contextmanager
