@@ -53,7 +53,7 @@ def seed_of(seed: int, repeat: int, fold: int) -> int:
     their order and whatever else they draw in common.
 
     >>> seed_of(0, 0, 0), seed_of(0, 0, 1), seed_of(0, 1, 0)
-    (2968811710, 3964924996, 3141116543)
+    (4088532484, 3581274545, 3953331965)
     """
     return int(np.random.SeedSequence(seed, spawn_key=(repeat, fold)).generate_state(1)[0])
 
