@@ -81,9 +81,6 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@$(PIP) install -qq -c constraints.txt -e '.[lidc,test,dev]'
 	@touch $@
 
-$(VENV)/.installed-tables: $(VENV)/.installed ## write docs/results.md and its plots again from results/
-	@$(BIN)/python docs/write_results.py
-
-bench: $(VENV)/.installed
+$(VENV)/.installed-bench: $(VENV)/.installed
 	@$(PIP) install -qq -c constraints.txt -e '.[bench]'
 	@touch $@

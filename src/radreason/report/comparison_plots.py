@@ -145,6 +145,6 @@ def size_plot(comparison: Comparison, names: Sequence[str]) -> str:
 def _svg(figure: Figure) -> str:
     FigureCanvasSVG(figure)
     text = io.StringIO()
-    figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    figure.savefig(text, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
     drawn = text.getvalue()
     return drawn[drawn.index("<svg") :]
