@@ -8,7 +8,7 @@ from torch.testing import assert_close
 
 from radreason import InputError, Schema, Variable
 from radreason.nn.hybrid import Diagnosis
-from radreason.nn.losses import HybridLoss, class_balance, pack_targets
+from radreason.nn.losses import HybridLoss, Targets, class_balance, pack_targets
 
 SIZES = {"a": 2, "b": 3, "c": 4}
 SCHEMA = Schema(tuple(Variable(n, tuple(map(str, range(k)))) for n, k in SIZES.items()), disease="b")
@@ -192,3 +192,18 @@ def test_labels_that_cannot_be_are_refused(labels, said):
     with pytest.raises(InputError) as error:
         pack_targets(SCHEMA, labels)
     assert str(error.value) == said
+
+
+@pytest.mark.parametrize("form", ["per_element", "cross_entropy"])
+def test_what_stands_where_a_label_is_not_known_is_not_looked_at(form):
+    targets = pack_targets(SCHEMA, LABELS)
+    rubbish = (
+        targets.beliefs + (~targets.known).repeat_interleave(torch.tensor(list(SIZES.values())), 1) * 0.3
+    )
+    assert not torch.equal(rubbish, targets.beliefs)
+    loss = HybridLoss(SCHEMA, form=form)
+    one, other = (
+        loss.per_variable(beliefs(0), Targets(b, targets.known)) for b in (targets.beliefs, rubbish)
+    )
+    assert torch.equal(one, other)
+    assert not one[~targets.known].any()
