@@ -15,7 +15,7 @@ DEMO_PHANTOMS := --limit 600 --size 32 --margin 1 --disease-as binary --folds 5 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
 
-demo: $(VENV)/.installed ## train a diagnoser on phantoms and open what it did (into demo/; five minutes)
+demo: $(VENV)/.installed ## train a diagnoser on phantoms and open what it did (into demo/; a minute or two)
 	@rm -rf demo/lidc demo/run
 	@echo "1. What goes with what in 6,859 readings of lung nodules, and how sure that is (half a minute)"
 	@$(BIN)/radreason network learn --readings lidc --out demo/lidc
@@ -23,7 +23,7 @@ demo: $(VENV)/.installed ## train a diagnoser on phantoms and open what it did (
 	@$(BIN)/radreason network query demo/lidc spiculation=5 --of malignancy
 	@echo; echo "2. Phantoms: drawings with the outlines and grades of real nodules, images of nobody"
 	@$(BIN)/radreason prepare phantom-ct --out demo/phantoms $(DEMO_PHANTOMS)
-	@echo; echo "3. A network that sees the image, grades it and reasons about the grades (some minutes)"
+	@echo; echo "3. A network that sees the image, grades it and reasons about the grades (a minute)"
 	@$(BIN)/radreason train experiments/demo.toml --data demo/phantoms --out demo/run --fold 0
 	@echo; echo "Open"
 	@echo "  demo/run/samples.png      phantoms it was not trained on, with the truth and its answers"
