@@ -5,6 +5,7 @@ The template is prose. What it says in double braces is filled in from what `rad
     {{tables ct: pooled against_plain}}         tables of results/ct, by their keys
     {{value ct pooled hybrid@25 AUC}}           one cell: table, row, column
     {{plot ct: ROC}}                            a plot, written to docs/img/results-ct-roc.svg
+    {{page ct-correction/correction.md}}        a page that `radreason correct` wrote, without its title
 
 Where results/ct is not there, the page says that it was not run.
 """
@@ -65,7 +66,12 @@ def _fill(directive: str, results: Path) -> str:
         if title not in plots(_compared(results / name)):
             raise unknown("plot", title, plots(_compared(results / name)))
         return f"![{title}](img/{_drawing(name, title)})"
-    raise unknown("directive", kind, ["tables", "value", "plot"])
+    if kind == "page":
+        kept = results / rest
+        if not kept.is_file():
+            return NOT_RUN
+        return kept.read_text(encoding="utf-8").partition("\n")[2].strip().replace("\n## ", "\n### ")
+    raise unknown("directive", kind, ["tables", "value", "plot", "page"])
 
 
 def _drawing(name: str, title: str) -> str:
