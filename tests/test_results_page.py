@@ -87,3 +87,10 @@ def test_plots_are_written_beside(writer, results):
 def test_a_slip_in_the_template_is_named(writer, results, template):
     with pytest.raises(InputError, match="unknown"):
         writer.page(template, results)
+
+
+def test_a_page_of_correct_stands_below_the_heading_that_it_is_under(writer, tmp_path):
+    (tmp_path / "fixed").mkdir()
+    (tmp_path / "fixed/correction.md").write_text("# Title\n\nIntroduced.\n\n## auc\n\n| a |\n")
+    page = writer.page("## Above\n\n{{page fixed/correction.md}}\n\n{{page gone/correction.md}}\n", tmp_path)
+    assert page.endswith("## Above\n\nIntroduced.\n\n### auc\n\n| a |\n\n*Not run yet.*\n")
