@@ -52,7 +52,7 @@ def read_state(
     expected = weights_of(model)
     there = {name for name in NETWORKS if getattr(model, name) is not None}
     wrong = sorted({*own, *nets} ^ {*expected, *there}) or [
-        name for name in own if own[name].shape != expected[name].shape
+        name for name in sorted(own) if own[name].shape != expected[name].shape
     ]
     if wrong:
         raise InputError(
