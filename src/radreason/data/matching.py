@@ -27,7 +27,7 @@ from radreason.input_files import read_bytes
 from radreason.schema import Schema, Variable
 
 
-class Unmatched(Exception):  # noqa: N818
+class UnmatchedError(Exception):
     """Why a row cannot be matched with an image or with readings."""
 
 
@@ -69,7 +69,7 @@ def matched(
             name, files = files_of(row)
             _refuse_two_patients(row, [first_row.setdefault(key, row) for key in (name, files)])
             case = _case(row, name, said.get(row.case, []), graded, consensus, keep)
-        except Unmatched as reason:
+        except UnmatchedError as reason:
             refused.append((row.case, f"line {row.line}: {reason}"))
             continue
         if isinstance(case, str):
@@ -134,7 +134,7 @@ def _refuse_two_patients(row: Row, others: Sequence[Row]) -> None:
     """Refuse a scan that is said to be of two people: they might be trained on and tested on."""
     for other in others:
         if other.patient != row.patient:
-            raise Unmatched(f"the scan is that of another patient in line {other.line}")
+            raise UnmatchedError(f"the scan is that of another patient in line {other.line}")
 
 
 def _case(
@@ -147,7 +147,7 @@ def _case(
 ) -> Case | str:
     """Make a case of what was read of it, or say why the settings leave it out."""
     if not readings:
-        raise Unmatched("no readings")
+        raise UnmatchedError("no readings")
     nodule = Nodule(Scan(scan, row.patient), 1, tuple(readings))
     case = consensus.case(nodule, graded)
     if not isinstance(case, Case):

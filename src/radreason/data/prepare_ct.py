@@ -10,7 +10,7 @@ from radreason.data.case_table import Row, read_cases
 from radreason.data.consensus import Consensus
 from radreason.data.dicom_index import SeriesIndex, find_series
 from radreason.data.image_files import is_image_file
-from radreason.data.matching import Unmatched, matched, own_grades
+from radreason.data.matching import UnmatchedError, matched, own_grades
 from radreason.data.place import MaskFile, Position
 from radreason.data.prepare import Plan
 from radreason.data.reading_table import read_reading_table
@@ -79,14 +79,14 @@ def _finder(dicom: Path | None) -> Callable[[Row], tuple[str, ScanFiles]]:
     def find(row: Row) -> tuple[str, ScanFiles]:
         if row.image is None:
             if dicom is None:
-                raise Unmatched("a series UID without an image, and no folder of DICOM files (--dicom)")
+                raise UnmatchedError("a series UID without an image, and no folder of DICOM files (--dicom)")
             return _series(index_of(dicom), row.series_uid)
         if row.image.is_dir():
             return _series(index_of(row.image), row.series_uid)
         if not is_image_file(row.image):
-            raise Unmatched("the image is neither a folder of DICOM files nor NIfTI, MetaImage or NRRD")
+            raise UnmatchedError("the image is neither a folder of DICOM files nor NIfTI, MetaImage or NRRD")
         if not row.image.is_file():
-            raise Unmatched("no such image")
+            raise UnmatchedError("no such image")
         return row.scan, ImageFile(row.image)
 
     return find
@@ -94,8 +94,8 @@ def _finder(dicom: Path | None) -> Callable[[Row], tuple[str, ScanFiles]]:
 
 def _series(index: SeriesIndex, uid: str | None) -> tuple[str, ScanFiles]:
     if uid is None and len(index.ct) != 1:
-        raise Unmatched(f"{len(index.ct)} series of CT slices in the folder, and no series UID")
+        raise UnmatchedError(f"{len(index.ct)} series of CT slices in the folder, and no series UID")
     series = index.ct[0] if uid is None else index.series.get(uid)
     if series is None:
-        raise Unmatched("no such series in the folder")
+        raise UnmatchedError("no such series in the folder")
     return series.uid, SeriesFiles(series.slices, series.others, series.uid, series.modality)

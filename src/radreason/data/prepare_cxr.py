@@ -7,7 +7,7 @@ from pathlib import Path
 
 from radreason.data.case_table import Row, read_cases
 from radreason.data.consensus import Consensus
-from radreason.data.matching import Unmatched, matched, own_grades
+from radreason.data.matching import UnmatchedError, matched, own_grades
 from radreason.data.prepare import Plan
 from radreason.data.radiograph import Limits
 from radreason.data.reading_table import read_reading_table
@@ -109,7 +109,7 @@ def write_example(path: Path) -> Path:
 
 def _file(row: Row) -> tuple[str, ScanFiles]:
     if row.image is None or not row.image.is_file():
-        raise Unmatched("no such image")
+        raise UnmatchedError("no such image")
     return row.scan, RadiographFile(row.image, _limits(row))
 
 
@@ -118,8 +118,8 @@ def _limits(row: Row) -> Limits | None:
     if black is None and white is None:
         return None
     if black is None or white is None or not (NUMBER.fullmatch(black) and NUMBER.fullmatch(white)):
-        raise Unmatched("black and white are not two numbers")
+        raise UnmatchedError("black and white are not two numbers")
     try:
         return Limits(float(black), float(white))
     except InputError as error:
-        raise Unmatched(error.found) from None
+        raise UnmatchedError(error.found) from None

@@ -17,7 +17,7 @@ Shape letters: B cases, K states of all variables together, d states of the dise
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -152,7 +152,7 @@ def log_belief(belief: Float[Tensor, "*B d"]) -> Float[Tensor, "*B d"]:
     return belief.double().clamp_min(FLOOR).log()
 
 
-def _laid_out(schema: Schema, grades: Grades, column) -> Float[Tensor, "B K"]:  # type: ignore[no-untyped-def]
+def _laid_out(schema: Schema, grades: Grades, column: Callable[[str], np.ndarray]) -> Float[Tensor, "B K"]:
     """Look the column of each grade up; -1 is the last row, of ones."""
     if not grades:
         raise InputError(found="no grades", expected="at least one attribute with what was said of it")

@@ -81,7 +81,9 @@ class Reliability:
         """Read what `to_dict` wrote."""
         parts: dict[str, dict[str, np.ndarray]] = {"table": {}, "weight": {}, "usual": {}}
         try:
-            for name, entry in data["attributes"].items():  # type: ignore[index]
+            if not isinstance(data, Mapping):
+                raise TypeError("no object of JSON")
+            for name, entry in data["attributes"].items():
                 size = schema[name].size
                 for part, shape in (("table", (size, size)), ("weight", (size,)), ("usual", (size,))):
                     values = np.array(entry[part], np.float64)
@@ -89,7 +91,7 @@ class Reliability:
                     if values.shape != shape or not (values >= 0).all() or not sums_to_one:
                         raise ValueError(f"{part} of {name!r}")
                     parts[part][name] = values
-            method = str(data["method"])  # type: ignore[index]
+            method = str(data["method"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(
                 found=f"{source}: {error!s:.80}", expected="tables of P(grade given | true grade)"
