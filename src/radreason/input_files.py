@@ -7,11 +7,13 @@ too large (also after unpacking), or is not text in UTF-8 stops here, whoever as
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import stat
 import tempfile
 import zlib
 from pathlib import Path
+from typing import Any
 
 from radreason.errors import InputError
 
@@ -108,3 +110,15 @@ def _usual_mode(path: Path) -> int:
         mask = os.umask(0)
         os.umask(mask)
         return 0o666 & ~mask
+
+
+def read_object(path: Path, limit: int, what: str) -> dict[str, Any]:
+    """Read a file that is one object of JSON."""
+    text = read_text(path, limit, what)
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(found=f"{path}: no JSON: {error}", expected=what) from None
+    if not isinstance(document, dict):
+        raise InputError(found=f"{path}: not an object of JSON", expected=what)
+    return document

@@ -29,7 +29,7 @@ from torch import Tensor
 from radreason import __version__, config
 from radreason.artefacts import readable
 from radreason.errors import InputError
-from radreason.input_files import read_bytes, read_text, write_bytes, write_text
+from radreason.input_files import read_bytes, read_object, write_bytes, write_text
 
 PLAN, LAST, BEST = "plan.json", "last.safetensors", "best.safetensors"
 CROSSVAL = "crossval.json"
@@ -84,7 +84,7 @@ def _write_document(path: Path, kind: str, document: Mapping[str, Any]) -> None:
 def _read_document(path: Path, kind: str, what: str) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(found=f"{path.parent}: no {path.name} in it", expected=what)
-    document = _json(path)
+    document = read_object(path, MAX_BYTES, _WHAT)
     if document.get("format") != kind:
         raise InputError(found=f"{path}: not a file of the format {kind!r}", expected=what)
     if document.get("version") != VERSION:
@@ -143,7 +143,7 @@ def write_json(path: Path, document: Mapping[str, Any]) -> None:
 
 def read_summary(folder: Path) -> dict[str, Any]:
     """Read the results of a run that has ended."""
-    return _json(folder / SUMMARY)
+    return read_object(folder / SUMMARY, MAX_BYTES, _WHAT)
 
 
 def without_nan(value: Any) -> Any:
@@ -178,15 +178,3 @@ def read_weights(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             found=f"{path}: {error!s:.100}", expected="weights that `radreason train` wrote"
         ) from None
     return tensors, state
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(read_text(path, MAX_BYTES, _WHAT))
-    except InputError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise InputError(found=f"{path}: no JSON: {error}", expected=_WHAT) from None
-    if not isinstance(document, dict):
-        raise InputError(found=f"{path}: not an object of JSON", expected=_WHAT)
-    return document

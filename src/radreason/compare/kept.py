@@ -15,7 +15,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,7 @@ import numpy as np
 from radreason.artefacts import readable
 from radreason.compare.method import DIGITS, Edges, Grades, Method, Model, from_log_odds, to_log_odds
 from radreason.errors import InputError
-from radreason.input_files import read_text, write_text
+from radreason.input_files import read_object, read_text, write_text
 from radreason.schema import Schema, Variable
 
 CASES, COMPARISON = "cases.csv", "comparison.json"
@@ -105,7 +104,7 @@ def kept_baselines(folder: Path) -> tuple[str, ...]:
 
 
 def _comparison(folder: Path) -> dict[str, list[str]]:
-    document = _json(folder / COMPARISON)
+    document = read_object(folder / COMPARISON, MAX_BYTES, _WHAT)
     if document.get("format") != FORMAT or document.get("version") != VERSION:
         raise InputError(found=f"{folder / COMPARISON}: not of {FORMAT!r}, version {VERSION}", expected=_WHAT)
     return {key: [str(name) for name in document.get(key, [])] for key in ("methods", "baselines")}
@@ -218,7 +217,7 @@ def _read_cases(folder: Path) -> _Cases:
 
 def _method(folder: Path, key: str, cases: _Cases) -> Method:
     path = folder / f"{key}.json"
-    about, rows = _json(path), _table(folder / f"{key}.csv")
+    about, rows = read_object(path, MAX_BYTES, _WHAT), _table(folder / f"{key}.csv")
     try:
         if about["cases"] != cases.digest or len(rows) != len(cases.names) + 1:
             raise ValueError(f"not of the cases in {CASES}")
@@ -300,15 +299,3 @@ def _table(path: Path) -> list[list[str]]:
     if not rows or any(len(row) != len(rows[0]) for row in rows):
         raise InputError(found=f"{path}: no table, or rows of different length", expected=_WHAT)
     return rows
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(read_text(path, MAX_BYTES, _WHAT))
-    except InputError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise InputError(found=f"{path}: no JSON: {error}", expected=_WHAT) from None
-    if not isinstance(document, dict):
-        raise InputError(found=f"{path}: not an object of JSON", expected=_WHAT)
-    return document
