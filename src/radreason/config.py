@@ -324,11 +324,14 @@ class Train(Section):
     """How the weights are learned.
 
     ``choose``: the "last" epoch, or the best by the validation cases, after the share ``choose_from`` of all.
+    ``equal_steps``: an epoch of a ``data.fraction`` shows its cases 1 / fraction times, rounded, and so has as
+    many steps as one of all cases.
     """
 
     epochs: Positive = 160
     batch: Annotated[int, Field(ge=2, strict=True)] = 6
     accumulate: Positive = 1
+    equal_steps: bool = False
     optimizer: Literal["adam", "adamw"] = "adam"
     rate: Rate = 1e-3
     weight_decay: Weight = 1e-4

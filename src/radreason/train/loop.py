@@ -157,20 +157,25 @@ class Loop:
         state = np.random.SeedSequence(settings.seed, spawn_key=(epoch, rank)).generate_state(1)
         torch.manual_seed(int(state[0]))
         self.step.train()
-        batches = epoch_batches(len(training), settings.batch, settings.seed, epoch)
+        passes = passes_of(self.settings)
+        batches = [
+            (nth, batch)
+            for nth in range(epoch * passes, (epoch + 1) * passes)
+            for batch in epoch_batches(len(training), settings.batch, settings.seed, nth)
+        ]
         beliefs: dict[str, Tensor] = {}
         sums: dict[str, float] = {}
         gradients: dict[str, float] = {}
-        for number, batch in enumerate(batches):
+        for number, (nth, batch) in enumerate(batches):
             for group in self.optimizer.param_groups:
                 group["lr"] = rate_at(settings, epoch + number / len(batches))
             own = np.array_split(batch, world)[rank]
             # As many passes in each process, or they would wait for each other.
-            passes = max(1, min(settings.accumulate, len(batch) // world // 2))
+            parts = np.array_split(own, max(1, min(settings.accumulate, len(batch) // world // 2)))
             loss = 0.0
-            for nth, part in enumerate(np.array_split(own, passes)):
-                with self.fabric.no_backward_sync(self.step, enabled=nth + 1 < passes):
-                    told = self._pass(training[part], epoch)
+            for left, part in zip(reversed(range(len(parts))), parts, strict=True):
+                with self.fabric.no_backward_sync(self.step, enabled=left > 0):
+                    told = self._pass(training[part], nth)
                     # The processes' gradients are averaged: each part weighs what it has of the batch.
                     share = len(part) / len(batch)
                     self.fabric.backward(told["losses"]["total"] * (share * world))
@@ -188,7 +193,8 @@ class Loop:
             if self.leads:
                 self.watcher.batch(epoch, number + 1, len(batches), loss * world)
         beliefs = {stage: self._sum_of_all(belief) for stage, belief in beliefs.items()}
-        total = self._sum_of_all(torch.tensor(list(sums.values()), dtype=torch.float64)) / len(training)
+        total = self._sum_of_all(torch.tensor(list(sums.values()), dtype=torch.float64))
+        total = total / (len(training) * passes)
         return beliefs, dict(zip(sums, total.tolist(), strict=True)), gradients
 
     def _pass(self, rows: Int64[np.ndarray, " n"], epoch: int) -> dict[str, dict[str, Tensor]]:
@@ -372,6 +378,15 @@ class Loop:
 
 
 _AT_ONCE = 32
+
+
+def passes_of(settings: config.Experiment) -> int:
+    """How often an epoch shows every training case.
+
+    >>> passes_of(config.Experiment(data={"fraction": 0.25}, train={"equal_steps": True}))
+    4
+    """
+    return round(1 / settings.data.fraction) if settings.train.equal_steps else 1
 
 
 def image_shape(settings: config.Experiment, task: Task) -> tuple[int, ...]:

@@ -109,7 +109,7 @@ def thresholds(calibration: Mapping[str, Mapping[str, float]]) -> dict[str, floa
 
 
 def predictions_of(
-    task: Task, parts: Mapping[str, Int64[np.ndarray, " n"]], beliefs: Mapping[str, Beliefs]
+    task: Task, parts: Mapping[str, Int64[np.ndarray, " _"]], beliefs: Mapping[str, Beliefs]
 ) -> Predictions:
     """Lay out the cases of all parts with what is true, and what each stage believed of each state."""
     rows = {part: parts[part] for part in beliefs}
