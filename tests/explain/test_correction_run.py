@@ -5,19 +5,22 @@ import json
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import roc_auc_score
 
 from radreason import InputError, config
 from radreason.cli import main
 from radreason.data.dataset import Dataset
 from radreason.explain.confirm import Corrector, as_evidence
 from radreason.explain.correction_fit import Settings
-from radreason.explain.correction_run import ORACLE, correct, readers_of
+from radreason.explain.correction_run import ORACLE, beside, correct, readers_of
 from radreason.explain.reliability import learn_reliability
+from radreason.report.correction_text import WORDS, gains
 from radreason.run_folder import read_plan
 from radreason.train.training import Order, train
 
 pytestmark = pytest.mark.slow  # two small trainings
 
+OWN = ("override as fact, network", "override as evidence, network")
 FOLDS = ("repeat-0/fold-0", "repeat-0/fold-1")
 
 
@@ -35,6 +38,19 @@ def run(study, data, tmp_path_factory):
     for fold in (0, 1):
         settings = config.load(path, ["data.validation=0.4", "refit.warm_up=1", "refit.every=1"])
         train(Order(settings, data.folder, out / FOLDS[fold], 0, fold), None)
+    return out
+
+
+@pytest.fixture(scope="module")
+def bottleneck(study, data, tmp_path_factory):
+    """The same two folds as a concept bottleneck, trained for an epoch."""
+    out = tmp_path_factory.mktemp("concepts") / "bottleneck"
+    path = out.parent / "bottleneck.toml"
+    path.write_text('preset = "recommended"\n' + study.SMALL)
+    off = [f"model.{part}=false" for part in ("first_net", "graph", "fusion", "second_net")]
+    changes = [*off, "model.method=bottleneck", "train.epochs=1", "data.validation=0.4"]
+    for fold in (0, 1):
+        train(Order(config.load(path, changes), data.folder, out / FOLDS[fold], 0, fold), None)
     return out
 
 
@@ -138,6 +154,43 @@ def test_the_command_writes_page_table_document_and_picture(run, data, tmp_path,
     assert (out / "correction.png").stat().st_size > 1000
     assert "| spiculation, true | said 1 |" in (out / "correction.md").read_text()
     assert main([*words, "--plays", "0"]) == 2
+
+
+def test_another_run_is_corrected_by_the_same_answers(found, bottleneck, data):
+    """The difference of two curves is that of their areas, play by play."""
+    other = correct(bottleneck, data, Settings(plays=2, seed=1), resamples=20)
+    way = "override as fact, network"
+    both = beside(found, {"bottleneck": other})
+    assert set(both.curves) - set(found.curves) == {f"bottleneck: {kind}" for kind in OWN}
+    answers, truth = len(found.names), found.plays.truth
+    differences = []
+    for play in range(len(truth)):
+        at = truth[play] >= 0
+        ours, theirs = (
+            roc_auc_score(truth[play, at], beliefs[play, answers, at, 1])
+            for beliefs in (found.beliefs["evidence, network"], other.beliefs[way])
+        )
+        differences.append(ours - theirs)
+    said = gains(both)[f"{answers} answers over: bottleneck: {WORDS[way]}"]
+    assert said.value == pytest.approx(np.mean(differences))
+
+
+def test_runs_of_other_cases_are_not_put_beside(found, bottleneck, data):
+    one = correct(bottleneck / FOLDS[0], data, Settings(plays=2, seed=1), resamples=20)
+    with pytest.raises(InputError, match="same dataset, folds, repeats"):
+        beside(found, {"bottleneck": one})
+    with pytest.raises(InputError, match="repeat 3 of a run that has 0"):
+        correct(bottleneck, data, Settings(), repeats=[0, 3])
+
+
+def test_the_command_names_the_runs_that_stand_beside(run, bottleneck, data, tmp_path, capsys):
+    words = ["correct", str(run), "--data", str(data.folder), "--out", str(tmp_path), "--plays", "1"]
+    more = ["--resamples", "10", "--repeats", "0", "--json", "--beside"]
+    assert main([*words, *more, str(bottleneck)]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {f"bottleneck: {kind}" for kind in OWN} <= set(told["curves"])
+    assert "bottleneck: grades in the place of beliefs" in (tmp_path / "correction.md").read_text()
+    assert main([*words, *more, str(bottleneck), str(bottleneck)]) == 2
 
 
 def test_runs_that_cannot_be_scored_are_refused(run, data, study, tmp_path):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
+from radreason.cli.crossval import Several
 from radreason.cli.terminal import console, print_json, progress, waiting
 from radreason.errors import InputError
 
@@ -17,6 +18,8 @@ def correct(
     *,
     data: Path,
     out: Path,
+    beside: Annotated[list[Path] | None, Several] = None,
+    repeats: Annotated[list[int] | None, Several] = None,
     plays: int = 4,
     reliability: Literal["others", "pairs", "dawid-skene"] = "others",
     mode: Literal["labels", "bn1", "bn2"] = "labels",
@@ -38,6 +41,11 @@ def correct(
         The dataset that the run was trained on.
     out
         Folder for correction.md, .csv, .json and .png.
+    beside
+        Other runs of the same folds, corrected by the same answers: concept bottlenecks and embeddings in
+        their own way.
+    repeats
+        Only these repeats of a cross-validation, counted from 0.
     plays
         How often a reader is drawn for each case; the readers of a case take turns.
     reliability
@@ -54,12 +62,18 @@ def correct(
     """
     if plays < 1:
         raise InputError(found=f"--plays {plays}", expected="1 or more")
+    names = [other.resolve().name for other in beside or []]
+    if len(set(names)) < len(names):
+        raise InputError(
+            found=f"--beside {' '.join(map(str, beside or []))}: two runs of one name",
+            expected="folders of different names, which tell the curves apart",
+        )
     if resamples < 1:
         raise InputError(found=f"--resamples {resamples}", expected="1 or more")
     with waiting("getting ready", silent=json):
         from radreason.data.dataset import Dataset
+        from radreason.explain import correction_run
         from radreason.explain.correction_fit import Settings
-        from radreason.explain.correction_run import correct
         from radreason.input_files import write_text
         from radreason.report import correction_text
         from radreason.report.correction_plot import draw_correction
@@ -70,10 +84,15 @@ def correct(
     with progress(silent=json) as bar:
         task = bar.add_task("asking readers", total=None)
 
-        def tell(name: str, done: int, of: int) -> None:
-            bar.update(task, completed=done, total=of, description=f"asking readers, {name or 'run'}")
+        def corrected(of: Path) -> correction_run.Correction:
+            def tell(name: str, done: int, total: int) -> None:
+                where = " ".join(filter(None, (of.name, name)))
+                bar.update(task, completed=done, total=total, description=f"asking readers, {where}")
 
-        found = correct(run, dataset, settings, resamples, tell)
+            return correction_run.correct(of, dataset, settings, resamples, tell, repeats)
+
+        others = {other.resolve().name: corrected(other) for other in beside or []}
+        found = correction_run.beside(corrected(run), others)
     out.mkdir(parents=True, exist_ok=True)
     document = correction_text.document(found)
     write_json(out / DOCUMENT, document)

@@ -5,8 +5,8 @@ Shape letters: N cases of the dataset, P plays, Q + 1 numbers of answers, d stat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +31,9 @@ UNCORRECTED = "evidence, network"
 
 ORACLE = "oracle, no image"
 
+OWN_WAYS = ("override as fact, network", "override as evidence, network")
+"""How methods that read the disease off the attributes are corrected; others as the model is."""
+
 
 @dataclass(frozen=True, eq=False)
 class Correction:
@@ -52,13 +55,15 @@ def correct(
     settings: Settings,
     resamples: int = 1000,
     progress: Callable[[str, int, int], None] = lambda name, done, of: None,
+    repeats: Sequence[int] | None = None,
 ) -> Correction:
-    """Ask readers of the test cases of every model in a run.
+    """Ask readers of the test cases of every model in a run, or of some repeats of a cross-validation.
 
-    Each repeat of a cross-validation is as many plays as ``settings`` say; the plays of all repeats count
-    the same. A model that tests nothing cannot be part of it.
+    Each repeat is as many plays as ``settings`` say; the plays of all repeats count the same. A model that
+    tests nothing cannot be part of it.
     """
     diagnoser = load(run)
+    dealings = _repeats(diagnoser, repeats)
     known = readers_of(dataset, diagnoser.schema)
     labels = {name: column for name, column in dataset.labels().items() if name in diagnoser.schema}
     truth = {name: positions(column) for name, column in labels.items()}
@@ -69,14 +74,14 @@ def correct(
         settings.plays,
         settings.seed,
     )
-    repeats = _repeats(diagnoser)
-    n_plays = settings.plays * len(repeats)
-    tested = np.zeros((len(repeats), len(dataset)), bool)
+    n_plays = settings.plays * len(dealings)
+    n_models = sum(len(names) for names in dealings.values())
+    tested = np.zeros((len(dealings), len(dataset)), bool)
     beliefs: dict[str, np.ndarray] = {}
     fitted: dict[str, Fitted] = {}
-    for number, names in enumerate(repeats.values()):
+    for number, names in enumerate(dealings.values()):
         for name in names:
-            progress(name, len(fitted), len(diagnoser.models))
+            progress(name, len(fitted), n_models)
             rows = _rows(dataset, diagnoser, name)
             seen = {part: _look(diagnoser, name, dataset, at) for part, at in rows.items()}
             fitted[name] = fit(
@@ -108,14 +113,42 @@ def correct(
         )
     patients = [dataset.cases[row].patient for row in rows_tested]
     plays = Plays(
-        np.tile(dealt.reader, (len(repeats), 1))[:, rows_tested],
-        np.tile(dealt.truth, (len(repeats), 1))[:, rows_tested],
+        np.tile(dealt.reader, (len(dealings), 1))[:, rows_tested],
+        np.tile(dealt.truth, (len(dealings), 1))[:, rows_tested],
     )
     kept = {kind: belief[:, :, rows_tested] for kind, belief in beliefs.items()}
     resampler = Resampler(patients, resamples, settings.seed)
     scored = {kind: score_curve(belief, plays.truth, resampler) for kind, belief in kept.items()}
     first = next(iter(fitted.values()))
     return Correction(diagnoser.schema, first.names, scored, kept, plays, rows_tested, fitted, settings)
+
+
+def beside(found: Correction, others: Mapping[str, Correction]) -> Correction:
+    """Add to a correction how other runs fare with the same answers of the same readers, by their names.
+
+    A method that reads the disease off the attributes is corrected in its own way (``OWN_WAYS``).
+    """
+    curves = dict(found.curves)
+    for name, other in others.items():
+        same = found.names == other.names and all(
+            np.array_equal(ours, theirs)
+            for ours, theirs in (
+                (found.rows, other.rows),
+                (found.plays.reader, other.plays.reader),
+                (found.plays.truth, other.plays.truth),
+            )
+        )
+        if not same:
+            raise InputError(
+                found=f"{name}: {len(other.rows):,} cases in {len(other.plays.truth)} plays, "
+                f"{len(other.names)} attributes; beside {len(found.rows):,} in {len(found.plays.truth)}, "
+                f"{len(found.names)} attributes",
+                expected="runs of the same dataset, folds, repeats and attributes",
+                hint="--repeats 0, if one of them has more repeats than the other",
+            )
+        ways = [way for way in OWN_WAYS if way in other.curves] or [UNCORRECTED]
+        curves |= {f"{name}: {way}": other.curves[way] for way in ways}
+    return replace(found, curves=curves)
 
 
 def readers_of(dataset: Dataset, schema: Schema) -> Readers:
@@ -143,10 +176,19 @@ def _oracle(
     return oracle.Forest.fit(shares, truth[disease.name][training], disease.size, seed)
 
 
-def _repeats(diagnoser: Diagnoser) -> dict[int, list[str]]:
+def _repeats(diagnoser: Diagnoser, chosen: Sequence[int] | None) -> dict[int, list[str]]:
     """Models by the repeat of the cross-validation that they are of."""
     found: dict[int, list[str]] = {}
+    there = {int(plan["repeat"]) for plan in diagnoser.plans.values()}
+    missing = sorted(set(chosen or ()) - there)
+    if missing:
+        raise InputError(
+            found=f"repeat {missing[0]} of a run that has {', '.join(map(str, sorted(there)))}",
+            expected="repeats that were trained",
+        )
     for name, plan in diagnoser.plans.items():
+        if chosen is not None and int(plan["repeat"]) not in chosen:
+            continue
         if not plan["cases"].get("testing"):
             raise InputError(
                 found=f"model {name or 'of the run'}: trained on all cases",

@@ -31,6 +31,10 @@ WORDS = {
     "all again, network": "all behind the backbone again, in the network's order",
     "regression, regression": "logistic regression, its own order",
     "regression, importance": "logistic regression, by importance",
+    "override as fact, network": "grades in the place of beliefs, in the network's order",
+    "override as fact, random": "grades in the place of beliefs, random order",
+    "override as evidence, network": "grades as evidence on beliefs, in the network's order",
+    "override as evidence, random": "grades as evidence on beliefs, random order",
     "panel, network": "all other readers answer, the network asks",
     "reader's own diagnosis": "the reader's own diagnosis, no image",
     "image and reader's own diagnosis": "image and the reader's own diagnosis",
@@ -70,11 +74,18 @@ def gains(found: Correction) -> dict[str, Interval]:
     few = min(HEADLINE, last)
     kept = {f"{few} answers over none": ours.gain(ours, "auc", few, 0)}
     kept[f"{last} answers over none"] = ours.gain(ours, "auc", last, 0)
-    for kind in RIVALS:
+    others = [kind for kind in found.curves if ": " in kind]
+    for kind in (*RIVALS, *others):
         if kind in found.curves:
             for n in sorted({few, last}):
-                kept[f"{n} answers over: {WORDS[kind]}"] = ours.gain(found.curves[kind], "auc", n, n)
+                kept[f"{n} answers over: {in_words(kind)}"] = ours.gain(found.curves[kind], "auc", n, n)
     return kept
+
+
+def in_words(kind: str) -> str:
+    """Say what a curve is of; one of another run begins with its name."""
+    name, colon, way = kind.rpartition(": ")
+    return f"{name}{colon}{WORDS.get(way, way)}"
 
 
 def table_csv(found: Correction) -> str:
@@ -149,7 +160,7 @@ def _rows(found: Correction, metric: str) -> tuple[list[str], list[list[str]]]:
     rows = []
     for kind in sorted(found.curves, key=lambda kind: list(WORDS).index(kind) if kind in WORDS else 99):
         values = found.curves[kind].value(metric)
-        rows.append([WORDS.get(kind, kind), *(f"{values[n]:.{digits}f}" for n in numbers)])
+        rows.append([in_words(kind), *(f"{values[n]:.{digits}f}" for n in numbers)])
     return ["answers", *map(str, numbers)], rows
 
 
