@@ -276,7 +276,10 @@ class Model(Section):
 
 
 class Loss(Section):
-    """Weights of the losses; see `radreason.nn.losses.HybridLoss`. ``gcn_out`` is not the paper's."""
+    """Weights of the losses; see `radreason.nn.losses.HybridLoss`. ``gcn_out`` is not the paper's.
+
+    ``each_attribute``: what an attribute weighs where the disease weighs one.
+    """
 
     gcn_in: Weight = 0.2
     evidence: Weight = 0.2
@@ -284,6 +287,7 @@ class Loss(Section):
     disease: Weight = 0.2
     final: Weight = 0.2
     gcn_out: Weight = 0.0
+    each_attribute: Weight = 1.0
     form: Literal["per_element", "cross_entropy"] = "per_element"
     balance: bool = False
 

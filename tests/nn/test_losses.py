@@ -77,6 +77,17 @@ def test_every_part_and_the_sum_equal_their_equations(form, balance):
     assert got.total.item() == pytest.approx(sum(weights[name] * want[name] for name in NAMES), rel=1e-5)
 
 
+def test_an_attribute_may_weigh_less_than_the_disease():
+    """Nothing of the disease's own losses changes, and what attributes add is scaled."""
+    seen, truth = diagnosis(), pack_targets(SCHEMA, LABELS)
+    got = HybridLoss(SCHEMA, each_attribute=0.125)(seen, truth).parts
+    for name, belief in (("gcn_in", seen.gcn_in), ("evidence", seen.evidence), ("gcn_out", seen.gcn_out)):
+        want = by_hand(belief, "b", "per_element") + by_hand(belief, "ac", "per_element") / 8
+        assert got[name].item() == pytest.approx(want, rel=1e-5)
+    assert got["attributes"].item() == pytest.approx(by_hand(seen.fusion, "ac", "per_element") / 8, rel=1e-5)
+    assert got["disease"].item() == pytest.approx(by_hand(seen.fusion, "b", "per_element"), rel=1e-5)
+
+
 def test_by_default_five_parts_count_a_fifth_each_and_the_graph_alone_nothing():
     got = HybridLoss(SCHEMA)(diagnosis(), pack_targets(SCHEMA, LABELS))
     assert got.total.item() == pytest.approx(

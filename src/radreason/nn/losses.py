@@ -101,14 +101,16 @@ class HybridLoss(nn.Module):
     ``gcn_out`` weighs a loss on P_G itself, which the paper has none of. A stage that is off has no loss
     and leaves the other weights as they are. ``form`` is the binary cross-entropy of every state
     as written, or the cross-entropy of the distribution. Summed over variables, averaged over cases,
-    so that batches of one size average to the loss of all their cases. ``balance`` are
-    weights per state (`class_balance`); a case weighs, per variable, what its label does.
+    so that batches of one size average to the loss of all their cases. ``each_attribute`` is what an
+    attribute weighs in these sums, where the disease weighs one: N attributes together weigh N times that.
+    ``balance`` are weights per state (`class_balance`); a case weighs, per variable, what its label does.
     """
 
     balance: Tensor
     states: Tensor
     others: Tensor
     is_disease: Tensor
+    of_variable: Tensor
 
     def __init__(
         self,
@@ -121,6 +123,7 @@ class HybridLoss(nn.Module):
         gcn_out: float = 0.0,
         form: Form = "per_element",
         balance: Float[Tensor, " K"] | None = None,
+        each_attribute: float = 1.0,
     ) -> None:
         super().__init__()
         self.schema, self.form = schema, form
@@ -137,6 +140,8 @@ class HybridLoss(nn.Module):
         self.register_buffer("states", states, persistent=False)
         self.register_buffer("others", states.T @ states - torch.eye(schema.width), persistent=False)
         self.register_buffer("is_disease", torch.arange(len(schema)) == disease, persistent=False)
+        of_variable = torch.where(self.is_disease, 1.0, each_attribute)
+        self.register_buffer("of_variable", of_variable, persistent=False)
         self.register_buffer("balance", torch.ones(schema.width) if balance is None else balance)
 
     def forward(self, diagnosis: Diagnosis, targets: Targets) -> Losses:
@@ -167,7 +172,7 @@ class HybridLoss(nn.Module):
         if self.form == "per_element":
             terms = terms + (1 - truth) * _log(_times(beliefs, self.others))
         weight = _times(truth * self.balance, self.states.T)
-        return -weight * _times(terms, self.states.T)
+        return -weight * _times(terms, self.states.T) * self.of_variable
 
     def _within(self, known: Bool[Tensor, "B V"]) -> Bool[Tensor, "B K"]:
         return known.repeat_interleave(torch.tensor(self.schema.sizes, device=known.device), dim=1)
