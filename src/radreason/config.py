@@ -328,8 +328,8 @@ class Train(Section):
     """How the weights are learned.
 
     ``choose``: the "last" epoch, or the best by the validation cases, after the share ``choose_from`` of all.
-    ``equal_steps``: an epoch of a ``data.fraction`` shows its cases 1 / fraction times, rounded, and so has as
-    many steps as one of all cases.
+    ``equal_steps``: an epoch of a ``data.fraction`` shows its cases 1 / fraction times, rounded, and so has
+    as many steps as one of all cases.
     """
 
     epochs: Positive = 160
