@@ -8,8 +8,8 @@ Shape letters: B batch, K states of all variables together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +44,8 @@ AT_ONCE = 16
 class Diagnoser:
     """One trained model or several, whose beliefs are averaged stage by stage.
 
-    ``plans`` and ``summaries`` are what each run folder says of its model; a training that has not ended
-    has no summary yet, and is asked as its best epoch so far left it.
+    ``plans`` and ``summaries`` are what each of the ``folders`` says of its model; a training that has not
+    ended has no summary yet, and is asked as its best epoch so far left it.
     """
 
     schema: Schema
@@ -53,6 +53,7 @@ class Diagnoser:
     models: Mapping[str, ImageDiagnoser]
     plans: Mapping[str, Mapping[str, Any]]
     summaries: Mapping[str, Mapping[str, Any]]
+    folders: Mapping[str, Path] = field(default_factory=dict)
 
     def __call__(self, images: Num[Tensor, "B ..."] | Num[np.ndarray, "B ..."]) -> Diagnosis:
         """Diagnose images as they were prepared: (B, *patch) or (B, 1, *patch), in HU for CT.
@@ -63,15 +64,28 @@ class Diagnoser:
         found: list[Diagnosis] = []
         with torch.no_grad():
             for part in patches.split(AT_ONCE):
-                found.append(_mean([model(part) for model in self.models.values()]))
+                found.append(mean_of([model(part) for model in self.models.values()]))
         return _joined(found)
 
     def __getitem__(self, name: str) -> Diagnoser:
         """Give one of the models, by its name."""
-        if name not in self.models:
-            raise unknown("model", name, self.models)
-        chosen = [{name: of[name]} if name in of else {} for of in (self.plans, self.summaries)]
-        return Diagnoser(self.schema, self.patch, {name: self.models[name]}, *chosen)
+        return self.only([name])
+
+    def only(self, names: Iterable[str]) -> Diagnoser:
+        """Give some of the models, in the order that they have here."""
+        asked = set(names)
+        for name in asked:
+            if name not in self.models:
+                raise unknown("model", name, self.models)
+        kept = [name for name in self.models if name in asked]
+        return Diagnoser(
+            self.schema,
+            self.patch,
+            {name: self.models[name] for name in kept},
+            {name: self.plans[name] for name in kept},
+            {name: self.summaries[name] for name in kept if name in self.summaries},
+            {name: self.folders[name] for name in kept if name in self.folders},
+        )
 
     @property
     def device(self) -> torch.device:
@@ -151,7 +165,7 @@ def load(run: Path | str, name: str | None = None, device: str = "cpu") -> Diagn
             expected="models of one experiment",
             hint="load them one by one, by name: each may have learned its own Markov blanket",
         )
-    return Diagnoser(schemas[0], shapes[0], models, plans, summaries)
+    return Diagnoser(schemas[0], shapes[0], models, plans, summaries, folders)
 
 
 def _folders(run: Path) -> dict[str, Path]:
@@ -207,7 +221,7 @@ def _patch(plan: Mapping[str, Any]) -> tuple[int, ...]:
     return prepared if size is None else (int(size),) * len(prepared)
 
 
-def _mean(found: list[Diagnosis]) -> Diagnosis:
+def mean_of(found: Sequence[Diagnosis]) -> Diagnosis:
     """Average every stage over models."""
     stages: dict[str, Tensor | None] = {}
     for stage in _STAGES:
@@ -225,4 +239,4 @@ def _joined(found: list[Diagnosis]) -> Diagnosis:
     return Diagnosis(found[0].schema, **stages)  # type: ignore[arg-type]
 
 
-_STAGES = tuple(field.name for field in fields(Diagnosis) if field.name != "schema")
+_STAGES = tuple(f.name for f in fields(Diagnosis) if f.name != "schema")

@@ -109,15 +109,16 @@ def last_record(folder: Path) -> dict[str, Any] | None:
 def refuse_another(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
     """Refuse to go on with another plan, by the first thing that differs; versions may.
 
-    So may patients, who follow from the cases: older plans do not name them. A setting that an older plan
-    does not know has its default, or an update would end every cross-validation that it comes between.
+    So may patients and intensities, which follow from the cases: older plans do not name them. A setting
+    that an older plan does not know has its default, or an update would end every cross-validation that it
+    comes between.
     """
     if "settings" in before:
         settings = config.resolve(before["settings"], f"{folder}: its plan").model_dump(mode="json")
         before = {**before, "settings": settings}
     old, new = _leaves(before), _leaves(now)
     for name in [*new, *(old.keys() - new.keys())]:
-        if not name.startswith(("made_with", "patients")) and old.get(name) != new.get(name):
+        if not name.startswith(("made_with", "patients", "intensities")) and old.get(name) != new.get(name):
             was, now_is = (f"{value!r:.60}" for value in (old.get(name), new.get(name)))
             raise InputError(
                 found=f"{folder}: a training with {name} = {was}, now {now_is}",

@@ -24,8 +24,9 @@ from radreason.evaluate import weighted
 from radreason.evaluate.intervals import Resampler
 from radreason.evaluate.predictions import Predictions, predictions_csv
 from radreason.evaluate.stages import attribute_table, stage_figures
+from radreason.given.whom import knows
 from radreason.input_files import is_draft, write_text
-from radreason.run_folder import CROSSVAL, PREDICTIONS, SUMMARY, patient_key, read_crossval, write_json
+from radreason.run_folder import CROSSVAL, PREDICTIONS, SUMMARY, read_crossval, write_json
 from radreason.schema import Schema
 from radreason.train.loop import rounded
 from radreason.train.results import thresholds
@@ -180,18 +181,18 @@ def _asked(diagnoser: Diagnoser, dataset: Dataset, allow_seen: bool) -> Asked:
     """Choose for each case the models that do not know its patient."""
     plans = diagnoser.plans
     own = all(plan["data"]["fingerprint"] == dataset.fingerprint for plan in plans.values())
-    knows = {name: _knows(plan, dataset, own) for name, plan in plans.items()}
+    known = {name: knows(plan, dataset, own) for name, plan in plans.items()}
     ids = np.array([case.id for case in dataset.cases])
     out_of_fold = own and len(plans) > 1
     if out_of_fold:
         models = {name: np.isin(ids, plan["cases"]["testing"]) for name, plan in plans.items()}
         how = "out of fold: each case of the models that tested it"
     else:
-        models = {name: ~known for name, known in knows.items()}
+        models = {name: ~of for name, of in known.items()}
         how = "of all models" if len(plans) > 1 else "of the model"
-        if not own and any(known.any() for known in knows.values()) and len(plans) > 1:
+        if not own and any(of.any() for of in known.values()) and len(plans) > 1:
             how += " that had not seen its patient"
-    seen = np.all(list(knows.values()), axis=0)
+    seen = np.all(list(known.values()), axis=0)
     if out_of_fold and not allow_seen:  # folds may be missing: their cases are not asked
         return Asked(how, models, np.zeros(len(dataset), bool))
     if seen.any() and not allow_seen:
@@ -205,19 +206,6 @@ def _asked(diagnoser: Diagnoser, dataset: Dataset, allow_seen: bool) -> Asked:
             + ("; a cross-validation of all folds is asked out of fold" if own else ""),
         )
     return Asked(how, {name: chosen | seen for name, chosen in models.items()}, seen)
-
-
-def _knows(plan: Mapping[str, Any], dataset: Dataset, own: bool) -> Bool[np.ndarray, " N"]:
-    """Tell of each case whether a model trained on its patient, or chose its epoch by them.
-
-    Runs that do not say whose cases they had are compared by the names of cases.
-    """
-    known = {case for part in ("training", "validation") for case in plan["cases"][part]}
-    keys = set() if own else set(plan.get("patients", ()))
-    patients = {case.patient for case in dataset.cases if patient_key(case.patient) in keys} | {
-        case.patient for case in dataset.cases if case.id in known and (own or not keys)
-    }
-    return np.array([case.patient in patients for case in dataset.cases])
 
 
 def _beliefs(

@@ -42,7 +42,7 @@ def read_series(source: Path | str | SeriesIndex | Series, series_uid: str | Non
     ``notes`` of the volume say what was left out (copies of slices, scouts, screenshots) and what is
     unusual (slices thicker or thinner than their spacing).
     """
-    series, strays = (source, ()) if isinstance(source, Series) else _choose(source, series_uid)
+    series, strays = (source, ()) if isinstance(source, Series) else choose_series(source, series_uid)
     slices, scales, notes = _headers_of(series)
     if strays:
         notes.append(f"left out, no DICOM images: {names_of(path for path, _ in strays)}")
@@ -73,7 +73,7 @@ def read_series(source: Path | str | SeriesIndex | Series, series_uid: str | Non
     return Volume(array, affine, tuple(notes))
 
 
-def _choose(
+def choose_series(
     source: Path | str | SeriesIndex, series_uid: str | None
 ) -> tuple[Series, tuple[tuple[Path, str], ...]]:
     """Take the series that is meant, and the strays that lay beside it if a folder was given."""

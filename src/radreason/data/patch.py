@@ -58,10 +58,7 @@ def cut_patch(
     if not volume.holds(centre_mm):
         raise _not_in_the_scan(volume, centre_mm)
     length = size + 2 * margin
-    affine = np.eye(4)
-    affine[:3, :3] = _patient_like_axes(volume) * spacing_mm
-    affine[:3, 3] = np.asarray(centre_mm, float) - affine[:3, :3].sum(1) * (length - 1) / 2
-
+    affine = patch_affine(volume, centre_mm, length, spacing_mm)
     shape = (length, length, length)
     near = neighbourhood(volume, affine, shape)
     unseen = ~(near.array >= NO_TISSUE_HU)  # true of NaN, too
@@ -77,6 +74,16 @@ def cut_patch(
     return Patch(array, affine, float(outside[inner, inner, inner].mean()), margin)
 
 
+def patch_affine(
+    volume: Volume, centre_mm: Triple, length: int, spacing_mm: float
+) -> Float64[np.ndarray, "4 4"]:
+    """Give the affine of the cube of ``length`` voxels around a position, along the axes of a volume."""
+    affine = np.eye(4)
+    affine[:3, :3] = patient_like_axes(volume) * spacing_mm
+    affine[:3, 3] = np.asarray(centre_mm, float) - affine[:3, :3].sum(1) * (length - 1) / 2
+    return affine
+
+
 def cut_mask(mask: Volume, patch: Patch, share: float = 0.5) -> UInt8[np.ndarray, "n n n"]:
     """Cut the same cube from a mask: 1 where it is ``share`` or more, by straight lines between voxels.
 
@@ -89,7 +96,7 @@ def cut_mask(mask: Volume, patch: Patch, share: float = 0.5) -> UInt8[np.ndarray
     return inside
 
 
-def _patient_like_axes(volume: Volume) -> Float64[np.ndarray, "3 3"]:
+def patient_like_axes(volume: Volume) -> Float64[np.ndarray, "3 3"]:
     """Give the volume's directions as columns, ordered and turned round to be nearest to head, back, left."""
     directions = volume.affine[:3, :3] / volume.spacing_mm
     likeness = _HEAD_BACK_LEFT.T @ directions

@@ -57,14 +57,14 @@ def plan_ct(
         read,
         graded,
         consensus,
-        files_of=_finder(dicom),
-        place_of=_place,
+        files_of=scan_finder(dicom),
+        place_of=place_of,
         odd=odd,
         keep=keep,
     )
 
 
-def _place(row: Row) -> MaskFile | Position:
+def place_of(row: Row) -> MaskFile | Position:
     """Take the mask where there is one; a position beside it is not needed."""
     if row.mask is not None:
         return MaskFile(row.mask, row.mask_part)
@@ -72,8 +72,8 @@ def _place(row: Row) -> MaskFile | Position:
     return Position(row.position, row.frame or "")
 
 
-def _finder(dicom: Path | None) -> Callable[[Row], tuple[str, ScanFiles]]:
-    """Give a function that finds the scan of a row; every folder is looked through once."""
+def scan_finder(dicom: Path | None) -> Callable[[Row], tuple[str, ScanFiles]]:
+    """Give a function that finds name and files of a row's scan; every folder is looked through once."""
     index_of = cache(find_series)
 
     def find(row: Row) -> tuple[str, ScanFiles]:

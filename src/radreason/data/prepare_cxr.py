@@ -77,7 +77,7 @@ def plan_cxr(
         read,
         graded,
         consensus or Consensus(size=False),
-        files_of=_file,
+        files_of=film_of,
         place_of=lambda row: None,
         odd=odd,
         keep=keep,
@@ -107,7 +107,8 @@ def write_example(path: Path) -> Path:
     return path
 
 
-def _file(row: Row) -> tuple[str, ScanFiles]:
+def film_of(row: Row) -> tuple[str, ScanFiles]:
+    """Give the name and the file of a row's radiograph."""
     if row.image is None or not row.image.is_file():
         raise UnmatchedError("no such image")
     return row.scan, RadiographFile(row.image, _limits(row))

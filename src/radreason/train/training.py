@@ -47,6 +47,7 @@ from radreason.run_folder import (
 from radreason.train import begun
 from radreason.train.classic_run import run_classic
 from radreason.train.folder_lock import locked
+from radreason.train.intensities import intensities
 from radreason.train.loop import Loop
 from radreason.train.results import write_results
 from radreason.train.step import Step
@@ -262,6 +263,7 @@ def _plan(order: Order, task: Task, world_size: int) -> dict[str, Any]:
             "excluded": len(dataset.excluded),
             "notes": list(dataset.notes),
         },
+        "intensities": intensities(dataset, rows["training"]),
         "repeat": order.repeat,
         "fold": order.fold,
         "processes": world_size,
