@@ -25,10 +25,12 @@ from radreason.nn.hybrid import Diagnosis, ImageDiagnoser
 from radreason.prob import BayesNet
 from radreason.run_folder import (
     BEST,
+    CROSSVAL,
     NETWORKS,
     PLAN,
     PREDICTIONS,
     SUMMARY,
+    read_crossval,
     read_plan,
     read_summary,
     read_weights,
@@ -173,6 +175,13 @@ def _folders(run: Path) -> dict[str, Path]:
         str(plan.parent.relative_to(run).as_posix()): plan.parent
         for plan in sorted(run.glob(f"repeat-*/fold-*/{PLAN}"))
     }
+    if not found and (run / CROSSVAL).is_file() and "fractions" in (plan := read_crossval(run)):
+        parts = list(plan["fractions"])
+        raise InputError(
+            found=f"{run}: a cross-validation for each of {', '.join(parts)}",
+            expected="one of them",
+            hint=str(run / parts[0]),
+        )
     if not found:
         raise InputError(
             found=f"{run}: no {PLAN} in it",

@@ -26,7 +26,7 @@ from radreason.evaluate.predictions import Predictions, predictions_csv
 from radreason.evaluate.stages import attribute_table, stage_figures
 from radreason.given.whom import knows
 from radreason.input_files import is_draft, write_text
-from radreason.run_folder import CROSSVAL, PREDICTIONS, SUMMARY, read_crossval, write_json
+from radreason.run_folder import PREDICTIONS, SUMMARY, write_json
 from radreason.schema import Schema
 from radreason.train.loop import rounded
 from radreason.train.results import thresholds
@@ -64,7 +64,7 @@ def score(
     Cases of patients whom every model has seen are refused, or with ``allow_seen`` asked of all models,
     marked as ``seen`` and scored apart. ``told`` hears of model, cases done and cases in all.
     """
-    diagnoser = load(_whole(run), name, device)
+    diagnoser = load(run, name, device)
     schema = diagnoser.schema
     _check_schema(schema, dataset)
     _check_images(diagnoser, dataset)
@@ -136,18 +136,6 @@ def check_out(folder: Path) -> None:
             expected="a new folder, or an empty one",
             hint="another name after --out",
         )
-
-
-def _whole(run: Path) -> Path:
-    """Refuse a cross-validation of fractions, which is several."""
-    if (run / CROSSVAL).is_file() and "fractions" in (plan := read_crossval(run)):
-        parts = list(plan["fractions"])
-        raise InputError(
-            found=f"{run}: a cross-validation for each of {', '.join(parts)}",
-            expected="one of them",
-            hint=str(run / parts[0]),
-        )
-    return run
 
 
 def _check_schema(schema: Schema, dataset: Dataset) -> None:

@@ -10,7 +10,19 @@ from traceback import print_exc
 from cyclopts import App, CycloptsError, Parameter
 
 from radreason import __version__
-from radreason.cli import compare, correct, crossval, data, evaluate, lidc, lungs, network, prepare, train
+from radreason.cli import (
+    compare,
+    correct,
+    crossval,
+    data,
+    diagnose,
+    evaluate,
+    lidc,
+    lungs,
+    network,
+    prepare,
+    train,
+)
 from radreason.cli.terminal import spelled
 from radreason.errors import InputError, WorkFailedError
 
@@ -35,6 +47,7 @@ app.command(compare.compare)
 app.command(evaluate.evaluate)
 app.command(lungs.train_lungs)
 app.command(correct.correct)
+app.command(diagnose.diagnose)
 
 
 def main(tokens: Sequence[str] | None = None) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +56,16 @@ def sources_of(
     """List what is meant, numbered from 1, without reading any image."""
     takes = Takes.of(run)
     found = [source for spec in specs for source in sources(spec, takes, place, series_uid, dicom)]
-    return list(enumerate(found, 1))
+    return list(enumerate(_named_apart(found), 1))
+
+
+def _named_apart(found: Sequence[Source]) -> Iterator[Source]:
+    """Number what has the same name: cases of two datasets, or one that was given twice."""
+    times = Counter[str]()
+    for source in found:
+        times[source.name] += 1
+        n = times[source.name]
+        yield source if n == 1 else replace(source, name=f"{source.name} ({n})")  # type: ignore[type-var]
 
 
 def images_of(
@@ -89,7 +100,7 @@ def trace_of(run: Diagnoser) -> dict[str, Any]:
             "preset": plan["settings"]["preset"],
             "data": {key: plan["data"][key] for key in ("kind", "source", "fingerprint")},
         },
-        "models": {name: _digest(folder / BEST) for name, folder in run.folders.items()},
+        "models": {_called(name): _digest(folder / BEST) for name, folder in run.folders.items()},
     }
 
 
@@ -100,7 +111,7 @@ def _image(whom: Whom, takes: Takes, number: int, source: Source, about: dict[st
     low, high = takes.window
     trace = {
         **about,
-        "models": {name: about["models"].get(name) for name in asked.models},
+        "models": {_called(name): about["models"].get(_called(name)) for name in asked.models},
         "asked": asked.how,
         "seen": asked.seen,
         "image": dict(found.image) | ({"figures": figures} if figures else {}),
@@ -124,6 +135,11 @@ def _image(whom: Whom, takes: Takes, number: int, source: Source, about: dict[st
         number,
         source.shown,
     )
+
+
+def _called(name: str) -> str:
+    """Name a model of a cross-validation as it is, and the only one of a run by a word."""
+    return name or "model"
 
 
 def _digest(path: Path) -> str:
