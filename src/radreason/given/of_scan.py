@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 from importlib.metadata import version
 
 from threadpoolctl import threadpool_limits
@@ -21,6 +20,22 @@ from radreason.given.takes import Takes
 from radreason.given.whom import Asked, Whom
 
 
+class LastScan:
+    """Reads scans, and gives the last one again: a table often has several places in it."""
+
+    def __init__(self) -> None:
+        self._last: tuple[ScanFiles, Volume] | None = None
+
+    def __call__(self, files: ScanFiles) -> Volume:
+        """Read a scan, unless it is the one that was read last."""
+        if self._last is None or self._last[0] != files:
+            self._last = None  # one scan at a time in memory
+            volume = files.read()
+            assert isinstance(volume, Volume), "a scan is a volume"
+            self._last = files, volume
+        return self._last[1]
+
+
 @dataclass(frozen=True)
 class OfScan:
     """A place in a CT scan."""
@@ -30,6 +45,7 @@ class OfScan:
     name: str
     shown: str
     patient: str | None = field(default=None, repr=False)
+    reads: LastScan = field(default_factory=LastScan, repr=False, compare=False)
 
     def asked(self, whom: Whom) -> Asked:
         """Choose by the patient, if the table says who it is."""
@@ -40,7 +56,7 @@ class OfScan:
         cut = takes.cutter
         assert isinstance(cut, Cut), "scans are given to runs on CT alone"
         with threadpool_limits(1):
-            volume = _read(self.files)  # type: ignore[arg-type]
+            volume = self.reads(self.files)
             where = self.shown
             fits.check_units(where, volume)
             fits.check_values(where, volume.array, takes, patch=False)
@@ -71,11 +87,3 @@ class OfScan:
     def anonymous(self, text: str) -> str:
         """Take the names of files out of a message."""
         return self.place.anonymous(self.files.anonymous(text)).replace(self.shown, self.name)
-
-
-@lru_cache(maxsize=1)
-def _read(files: ScanFiles) -> Volume:
-    """Read a scan, or give the one that was read last: a table often has several places in it."""
-    volume = files.read()
-    assert isinstance(volume, Volume)
-    return volume

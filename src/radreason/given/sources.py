@@ -29,7 +29,7 @@ from radreason.errors import InputError, unknown
 from radreason.given.of_dataset import OfDataset
 from radreason.given.of_patch import OfPatch, shapes_of
 from radreason.given.of_radiograph import OfRadiograph
-from radreason.given.of_scan import OfScan
+from radreason.given.of_scan import LastScan, OfScan
 from radreason.given.source import WHAT, Source, Unusable, by
 from radreason.given.takes import Takes
 
@@ -84,13 +84,14 @@ def _case_of(spec: str) -> tuple[Path, str] | None:
 
 
 @lru_cache(maxsize=8)
-def _opened(folder: Path) -> tuple[Dataset, dict[str, int]]:
+def _opened(folder: Path, written: int) -> tuple[Dataset, dict[str, int]]:
+    """Open a dataset once for many of its cases; one written anew since is opened anew."""
     dataset = Dataset.open(folder)
     return dataset, {case.id: row for row, case in enumerate(dataset.cases)}
 
 
 def _of_dataset(folder: Path, name: str, spec: str) -> Source:
-    dataset, rows = _opened(folder)
+    dataset, rows = _opened(folder, (folder / DATASET).stat().st_mtime_ns)
     if name not in rows:
         raise unknown(f"case in {folder}:", name, rows)
     return OfDataset(dataset, rows[name], name, spec)
@@ -181,6 +182,7 @@ def _of_table(path: Path, takes: Takes, dicom: Path | None) -> Iterator[Source]:
         yield Unusable(case, f"{path}:{case}", InputError(f"{case}: {reason}", "a row that says enough"))
     find = scan_finder(dicom) if takes.is_ct else film_of
     scans: dict[ScanFiles, list[Source]] = {}
+    reads = LastScan()
     for row in table.rows:
         shown = f"{path}:{row.case}"
         try:
@@ -191,7 +193,7 @@ def _of_table(path: Path, takes: Takes, dicom: Path | None) -> Iterator[Source]:
             yield Unusable(row.case, shown, refusal, _paths(row))
             continue
         one: Source = (
-            OfScan(files, place_of(row), row.case, shown, row.patient)
+            OfScan(files, place_of(row), row.case, shown, row.patient, reads)
             if takes.is_ct
             else OfRadiograph(files, row.case, shown, row.patient)
         )
