@@ -74,7 +74,7 @@ def test_its_commands_and_its_python_run(folder, monkeypatch, capsys):
         shown = capsys.readouterr().out
         if "--json" in words:
             documents.append(json.loads(shown))
-    answers = [json.loads(line) for line in (folder / "answers.jsonl").open()]
+    answers = [json.loads(line) for line in (folder / "answers.jsonl").read_text().splitlines()]
     assert [answer["case"] for answer in answers] == ["a", "b"]
     (document,) = documents
     assert answers[0]["trace"]["patch_sha256"] == document["trace"]["patch_sha256"]

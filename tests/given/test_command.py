@@ -104,7 +104,7 @@ def test_lines_are_gone_on_with_after_a_kill(ct, call, tmp_path):
     cut.write_bytes(b"".join(lines[:4]) + lines[4][:100])
     shown = json.loads(call(ct.crossval, ct.dataset.folder, "--out", cut, "--json", "--batch", "1").out)
     assert (shown["answers"], shown["before"], shown["refused"]) == (8, 4, [])
-    one, other = ([json.loads(line) for line in path.open()] for path in (whole, cut))
+    one, other = ([json.loads(line) for line in path.read_text().splitlines()] for path in (whole, cut))
     assert [line["case"] for line in one] == [line["case"] for line in other]
     assert all(a["trace"] == b["trace"] for a, b in zip(one, other, strict=True))
     assert "0 answers written" in call(ct.crossval, ct.dataset.folder, "--out", cut).out
@@ -122,7 +122,7 @@ def test_a_table_holds_what_the_lines_hold(ct, call, tmp_path):
     assert "5 were there before" in call(ct.crossval, ct.dataset.folder, "--out", table).out
     assert not begun.exists()
     rows = polars.read_parquet(table).to_dicts()
-    for row, line in zip(rows, map(json.loads, lines.open()), strict=True):
+    for row, line in zip(rows, map(json.loads, lines.read_text().splitlines()), strict=True):
         assert row["case"] == line["case"]
         assert row["bn1 texture=2"] == pytest.approx(line["stages"]["bn1"]["texture"]["2"], rel=1e-5)
         assert row["malignancy"] == max(line["truth"]["malignancy"], key=line["truth"]["malignancy"].get)

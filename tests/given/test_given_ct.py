@@ -298,8 +298,12 @@ def test_the_plan_says_which_values_were_trained_on(ct, run, where):
     refuse_another(before, plan, Path("run"))  # an older training goes on
     older = replace(run, plans={"": before})
     assert "does not say what values" in " ".join(one(older, *where).trace["notes"])
-    far = replace(run, plans={"": plan | {"intensities": {"median": [300, 400]}}})
-    assert "median of its values" in refusal(far, *where)
+    far = {"median": [300, 400], "99 % quantile": [900, 950]}
+    refused = refusal(replace(run, plans={"": plan | {"intensities": far}}), *where)
+    assert "the median -" in refused
+    assert "300 to 400, 900 to 950" in refused
+    one_figure = replace(run, plans={"": plan | {"intensities": {"median": [300, 400]}}})
+    assert "in training cases 300 to 400" in " ".join(one(one_figure, *where).trace["notes"])
     near = replace(run, plans={"": plan | {"intensities": {"median": [-700, 400]}}})
     assert "median of the values is" in " ".join(one(near, *where).trace["notes"])
 

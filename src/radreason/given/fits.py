@@ -28,6 +28,9 @@ LEAST_MM, MOST_MM = 0.1, 20.0
 FARTHEST = 0.5
 """By how much of the window a figure may lie beyond those of all training cases."""
 
+MOST_FAR = 1
+"""How many figures may lie farther: one is what a rare place does, two are what another unit does."""
+
 _MOST_VALUES = 1 << 20
 _HU = "CT in HU: air at -1000, water at 0"
 _GREY = f"grey from 0, black, to {GREY_MAX}, white, as `prepare cxr` writes it"
@@ -98,27 +101,32 @@ def check_seen(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Compare figures of a patch with those of the training cases, where the plan has them.
 
-    Far from all of them is refused, outside of them noted.
+    What is far from all of them in more than one figure is refused, what is outside of them is noted.
     """
     known: Mapping[str, Any] | None = takes.intensities
     if known is None:
         return {}, ("the plan does not say what values the training cases had: they were not compared",)
     found = figures_of(middle(patch, takes.core))
-    notes = []
-    for name, value in found.items():
-        if name not in known:
-            continue
-        least, most = known[name]
-        beyond = max(least - value, value - most)
-        if beyond > FARTHEST * (takes.window[1] - takes.window[0]):
-            raise InputError(
-                found=f"{where}: {name} of its values {value:g}",
-                expected=f"{least:g} to {most:g}, as in every training case, or not far from it",
-                hint="the values may be in another unit, or the place may be wrong",
-            )
-        if beyond > 0:
-            notes.append(f"{name} of the values is {value:g}; in training cases {least:g} to {most:g}")
-    return found, tuple(notes)
+    beyond = {
+        name: max(known[name][0] - value, value - known[name][1], 0.0)
+        for name, value in found.items()
+        if name in known
+    }
+    apart = FARTHEST * (takes.window[1] - takes.window[0])
+    far = [name for name, by_how_much in beyond.items() if by_how_much > apart]
+    if len(far) > MOST_FAR:
+        raise InputError(
+            found=f"{where}: of its values the " + ", the ".join(f"{name} {found[name]:g}" for name in far),
+            expected=", ".join(f"{known[name][0]:g} to {known[name][1]:g}" for name in far)
+            + ", as in every training case, or not far from it",
+            hint="the values may be in another unit, or the place may be wrong",
+        )
+    return found, tuple(
+        f"the {name} of the values is {found[name]:g}; in training cases {known[name][0]:g} to "
+        f"{known[name][1]:g}"
+        for name, by_how_much in beyond.items()
+        if by_how_much > 0
+    )
 
 
 def middle(patch: Shaped[np.ndarray, "*patch"], shape: tuple[int, ...]) -> np.ndarray:
@@ -129,7 +137,7 @@ def middle(patch: Shaped[np.ndarray, "*patch"], shape: tuple[int, ...]) -> np.nd
 
 
 def _no_hu(low: float, high: float, least: float, patch: bool) -> tuple[str, str] | None:
-    if high == low and patch:
+    if high == low:
         return "one value everywhere, and no image", "another place"
     if patch and high < 0.9 * AIR_HU:
         return "nothing but air", "another place: this one lies outside of the body"
