@@ -45,7 +45,7 @@ def run_of(backbone, preset, edge):
     }
     torch.manual_seed(0)
     model = build.model(settings.model, schema, 3, settings.data.window, **nets).eval()
-    return Diagnoser(schema, (edge,) * 3, {"": model}, {}, {})
+    return Diagnoser(schema, (edge,) * 3, {"": model}, {"": {}}, {})
 
 
 def images_of(edge, n):
