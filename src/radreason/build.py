@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from radreason import config
 from radreason.artefacts import read_network
-from radreason.classic.methods import PrimitivesMethod, SvmMethod
-from radreason.classic.oracle import ForestOracle
 from radreason.errors import InputError
 from radreason.nn.evidence import TemperedEvidence
 from radreason.nn.fusion import ResidualFusion
@@ -31,6 +29,10 @@ from radreason.nn.rivals.two_branches import TwoBranchDiagnoser
 from radreason.nn.window import Window
 from radreason.prob import BayesNet, Labels
 from radreason.schema import Schema
+
+if TYPE_CHECKING:  # scikit-learn takes seconds to import, and a network needs none of it
+    from radreason.classic.methods import PrimitivesMethod, SvmMethod
+    from radreason.classic.oracle import ForestOracle
 
 
 def model(
@@ -93,6 +95,8 @@ def model(
 
 def classic(settings: config.Model, schema: Schema, seed: int) -> PrimitivesMethod | SvmMethod:
     """Build a method of hand-made features."""
+    from radreason.classic.methods import PrimitivesMethod, SvmMethod
+
     if settings.method == "svm":
         return SvmMethod(schema, seed, **settings.svm.model_dump())
     return PrimitivesMethod(schema, seed, **settings.primitives.model_dump())
@@ -100,6 +104,8 @@ def classic(settings: config.Model, schema: Schema, seed: int) -> PrimitivesMeth
 
 def forest(settings: config.Model, schema: Schema, seed: int) -> ForestOracle:
     """Build the oracle that reads the true grades."""
+    from radreason.classic.oracle import ForestOracle
+
     return ForestOracle(schema, seed, **settings.forest.model_dump())
 
 
