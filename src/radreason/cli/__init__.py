@@ -22,6 +22,7 @@ from radreason.cli import (
     network,
     prepare,
     train,
+    trust,
 )
 from radreason.cli.terminal import spelled
 from radreason.errors import InputError, WorkFailedError
@@ -47,6 +48,7 @@ app.command(compare.compare)
 app.command(evaluate.evaluate)
 app.command(lungs.train_lungs)
 app.command(correct.correct)
+app.command(trust.trust)
 app.command(diagnose.diagnose)
 
 
