@@ -9,10 +9,11 @@ from sklearn.metrics import roc_auc_score
 
 from radreason import InputError, config
 from radreason.cli import main
+from radreason.correction_run import ORACLE, beside, correct
 from radreason.data.dataset import Dataset
+from radreason.explain.asked import Asked, Readers
 from radreason.explain.confirm import Corrector, as_evidence
 from radreason.explain.correction_fit import Settings
-from radreason.explain.correction_run import ORACLE, beside, correct, readers_of
 from radreason.explain.reliability import learn_reliability
 from radreason.report.correction_text import WORDS, gains
 from radreason.run_folder import read_plan
@@ -70,7 +71,7 @@ def test_reliability_is_that_of_the_training_cases(found, run, data):
     for fold in FOLDS:
         ids = read_plan(run / fold)["cases"]["training"]
         rows = np.array([n for n, case in enumerate(data.cases) if case.id in ids])
-        grades = readers_of(data, found.schema).grades.at(rows)
+        grades = Readers.of(data, found.schema).grades.at(rows)
         expected = learn_reliability(grades, "others", 2.0)
         assert found.fitted[fold].reliability.to_dict() == expected.to_dict()
 
@@ -80,7 +81,7 @@ def test_a_belief_is_what_the_fitted_corrector_says_of_the_case_with_the_first_a
     import radreason
     from radreason.explain.seen import look
 
-    known = readers_of(data, found.schema)
+    known = Readers.of(data, found.schema)
     model = radreason.load(run)[FOLDS[0]]
     fitted = found.fitted[FOLDS[0]]
     ids = read_plan(run / FOLDS[0])["cases"]["testing"]
@@ -101,13 +102,12 @@ def test_a_belief_is_what_the_fitted_corrector_says_of_the_case_with_the_first_a
 
 def test_the_factor_has_the_lowest_loss_on_validation_cases(found, run, data):
     import radreason
-    from radreason.explain.asked import Asked
-    from radreason.explain.correction_run import _look, _rows
+    from radreason.correction_run import _look, _rows
 
     diagnoser = radreason.load(run)
     fitted = found.fitted[FOLDS[1]]
     rows = _rows(data, diagnoser, FOLDS[1])["validation"]
-    asked = Asked.everyone(readers_of(data, found.schema), _look(diagnoser, FOLDS[1], data, rows), rows)
+    asked = Asked.everyone(Readers.of(data, found.schema), _look(diagnoser, FOLDS[1], data, rows), rows)
     from radreason.explain import answered
 
     order = answered.random_order(len(asked.rows), len(fitted.names), 1)

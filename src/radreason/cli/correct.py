@@ -71,8 +71,8 @@ def correct(
     if resamples < 1:
         raise InputError(found=f"--resamples {resamples}", expected="1 or more")
     with waiting("getting ready", silent=json):
+        from radreason import correction_run
         from radreason.data.dataset import Dataset
-        from radreason.explain import correction_run
         from radreason.explain.correction_fit import Settings
         from radreason.input_files import write_text
         from radreason.report import correction_text

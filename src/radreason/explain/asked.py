@@ -13,7 +13,9 @@ import torch
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
-from radreason.data.reader_grades import NOBODY, ReaderGrades
+from radreason.data.dataset import Dataset
+from radreason.data.reader_grades import NOBODY, ReaderGrades, disease_of_others
+from radreason.errors import InputError
 from radreason.explain.confirm import as_evidence
 from radreason.explain.reliability import Reliability
 from radreason.explain.seen import Seen
@@ -28,6 +30,20 @@ class Readers:
     others: Int64[np.ndarray, "N R"]
     own: Int64[np.ndarray, "N R"]
     patients: Int64[np.ndarray, " N"]
+
+    @classmethod
+    def of(cls, dataset: Dataset, schema: Schema) -> Readers:
+        """Collect what readers said; where there are no two of a case, nothing can be learned or scored."""
+        grades = ReaderGrades.of(dataset.cases, schema)
+        rule = dataset.settings.get("consensus", {}).get("rule", "mean")
+        others, own = disease_of_others(dataset.cases, schema, rule)
+        if not (others >= 0).any() or not grades.graded:
+            raise InputError(
+                found=f"{dataset.folder}: no case that two readers graded",
+                expected="readers of each case: one plays the radiologist, the others are the truth",
+            )
+        patients = np.unique([case.patient for case in dataset.cases], return_inverse=True)[1]
+        return cls(grades, others, own, patients)
 
     @property
     def schema(self) -> Schema:

@@ -79,18 +79,37 @@ class Fitted:
         }
 
 
-def fit(
+@dataclass(frozen=True, eq=False)
+class Heard:
+    """Readers of the validation cases in a random order, and a corrector whose factor is still one."""
+
+    asked: Asked
+    reliability: Reliability
+    plain: Corrector
+    order: answered.Order
+    said: Float[Tensor, "B K"]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Attributes that readers can be asked about."""
+        return tuple(self.reliability.tables)
+
+    def fit(self, mode: Mode, said: Float[Tensor, "B K"] | None = None) -> dict[str, float]:
+        """Find the factor of a mode on these cases, and its log loss."""
+        plain = replace(self.plain, mode=mode)
+        return _fit_mode(plain, self.asked, self.order, self.names, self.said if said is None else said)
+
+
+def hear(
     known: Readers,
-    training: tuple[Seen, Int64[np.ndarray, " a"]],
+    training: Int64[np.ndarray, " a"],
     validation: tuple[Seen, Int64[np.ndarray, " b"]],
     labels: Mapping[str, Float64[np.ndarray, "N _"]],
     settings: Settings,
-) -> Fitted:
-    """Fit all that a curve needs; ``labels`` are those of the dataset."""
-    rows = training[1]
-    reliability = learn_reliability(known.grades.at(rows), settings.method, settings.pseudocount)
-    names = tuple(reliability.tables)
-    net = label_network({name: column[rows] for name, column in labels.items()}, known.schema)
+) -> Heard:
+    """Learn reliability and labels' network on training cases, the temperature on validation cases."""
+    reliability = learn_reliability(known.grades.at(training), settings.method, settings.pseudocount)
+    net = label_network({name: column[training] for name, column in labels.items()}, known.schema)
     asked = Asked.everyone(known, *validation)
     true = asked.truth
     if len(np.unique(true)) < 2:
@@ -101,17 +120,32 @@ def fit(
         )
     at = known.schema.slices()[disease_of(known.schema)]
     temperature = fit_temperature(asked.seen.diagnosis.final[:, at].numpy(), true)
-    plain = Corrector(settings.mode, temperature, 1.0, net)
-    score = plain.uncorrected(asked.seen).numpy()
+    names = tuple(reliability.tables)
     order = answered.random_order(len(true), len(names), settings.seed)
-    order = answered.known_first(order, names, asked.grades)
-    said = as_evidence(known.schema, asked.grades, reliability)
+    return Heard(
+        asked,
+        reliability,
+        Corrector(settings.mode, temperature, 1.0, net),
+        answered.known_first(order, names, asked.grades),
+        as_evidence(known.schema, asked.grades, reliability),
+    )
+
+
+def fit(
+    known: Readers,
+    training: tuple[Seen, Int64[np.ndarray, " a"]],
+    validation: tuple[Seen, Int64[np.ndarray, " b"]],
+    labels: Mapping[str, Float64[np.ndarray, "N _"]],
+    settings: Settings,
+) -> Fitted:
+    """Fit all that a curve needs; ``labels`` are those of the dataset."""
+    heard = hear(known, training[1], validation, labels, settings)
+    reliability, plain, asked, names = heard.reliability, heard.plain, heard.asked, heard.names
+    true, score = asked.truth, plain.uncorrected(asked.seen).numpy()
     modes: dict[str, dict[str, float]] = {
-        mode: _fit_mode(replace(plain, mode=mode), asked, order, names, said)
-        for mode in MODES
-        if mode == settings.mode or has(asked.seen, mode)
+        mode: heard.fit(mode) for mode in MODES if mode == settings.mode or has(asked.seen, mode)
     }
-    of_panel = _fit_mode(plain, asked, order, names, asked.panel(reliability))
+    of_panel = heard.fit(settings.mode, asked.panel(reliability))
     weight, grades = asked.weight, asked.grades
     best = greedy_order(known.schema, names, score, grades, true, weight, known.patients[asked.rows])
     mattering = _by_importance(validation[0], training, labels, plain, reliability)

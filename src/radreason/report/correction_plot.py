@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from radreason.explain.correction_run import UNCORRECTED, Correction
+from radreason.correction_run import UNCORRECTED, Correction
 from radreason.report.correction_text import WORDS
 
 LINES = {

@@ -16,9 +16,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from radreason.correction_run import UNCORRECTED, Correction
 from radreason.evaluate.correction import METRICS
 from radreason.evaluate.intervals import Interval
-from radreason.explain.correction_run import UNCORRECTED, Correction
 from radreason.explain.reliability import Reliability
 
 WORDS = {

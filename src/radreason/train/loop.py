@@ -145,6 +145,16 @@ class Loop:
             found[stage] = self._sum_of_all(found[stage])
         return {stage: found[stage].numpy() for stage in self.model.stage_names}
 
+    def features(self, rows: Int64[np.ndarray, " n"]) -> Float32[Tensor, "n D"]:
+        """Give what the backbone makes of some cases, as they are; each process by itself."""
+        self.step.eval()
+        found = []
+        with torch.no_grad(), self.fabric.autocast():
+            for start in range(0, len(rows), _AT_ONCE):
+                images = self._images_in_precision(self.images.plain(rows[start : start + _AT_ONCE]))
+                found.append(self.model.backbone(images).float().cpu())
+        return torch.cat(found)
+
     def go_to_best(self) -> None:
         """Put the model where the chosen epoch left it."""
         self.fabric.barrier()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from jaxtyping import Float32, Int64
 
 from radreason.artefacts import write_network
@@ -14,9 +16,11 @@ from radreason.evaluate.calibration import fit_temperature
 from radreason.evaluate.metrics import best_threshold
 from radreason.evaluate.predictions import Predictions, predictions_csv
 from radreason.evaluate.stages import attribute_table, stage_figures
+from radreason.explain.seen import Seen
+from radreason.explain.taught import Taught, teach, write_taught
 from radreason.input_files import write_text
 from radreason.prob import BayesNet
-from radreason.run_folder import NETWORKS, PREDICTIONS, SUMMARY, write_json
+from radreason.run_folder import BEST, NETWORKS, PREDICTIONS, SUMMARY, write_json
 from radreason.train.loop import Loop, Progress, rounded
 from radreason.train.phase_two import networks_in
 from radreason.train.task import Task
@@ -35,7 +39,19 @@ def write_results(loop: Loop, plan: Mapping[str, Any]) -> None:
     beliefs = {part: loop.predict(rows) for part, rows in parts.items() if len(rows)}
     if not loop.leads:
         return
+    write_taught(loop.folder, _taught(loop))
     write_outcome(loop.folder, task, plan, beliefs, networks_in(loop.model), loop.progress)
+
+
+def _taught(loop: Loop) -> Taught:
+    """Collect what later questions need of the training cases, from the model as it is asked: on the CPU."""
+    rows, model = loop.task.rows, deepcopy(loop.model).cpu().float().eval()
+    width = loop.features(rows.training[:1]).shape[1]
+    training, validation = (
+        (Seen(model, loop.features(chosen) if len(chosen) else torch.zeros(0, width)), chosen)
+        for chosen in (rows.training, rows.validation)
+    )
+    return teach(training, validation, loop.task.dataset, loop.folder / BEST)
 
 
 def write_outcome(

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from radreason.data.dataset import Dataset
-from radreason.data.reader_grades import NOBODY, ReaderGrades, disease_of_others
+from radreason.data.reader_grades import NOBODY
 from radreason.diagnoser import Diagnoser, load
 from radreason.errors import InputError
 from radreason.evaluate.correction import Curve, Plays, deal_readers, score_curve
@@ -64,7 +64,7 @@ def correct(
     """
     diagnoser = load(run)
     dealings = _repeats(diagnoser, repeats)
-    known = readers_of(dataset, diagnoser.schema)
+    known = Readers.of(dataset, diagnoser.schema)
     labels = {name: column for name, column in dataset.labels().items() if name in diagnoser.schema}
     truth = {name: positions(column) for name, column in labels.items()}
     graded = np.any([known.grades.codes[name] != NOBODY for name in known.grades.graded], axis=0)
@@ -149,20 +149,6 @@ def beside(found: Correction, others: Mapping[str, Correction]) -> Correction:
         ways = [way for way in OWN_WAYS if way in other.curves] or [UNCORRECTED]
         curves |= {f"{name}: {way}": other.curves[way] for way in ways}
     return replace(found, curves=curves)
-
-
-def readers_of(dataset: Dataset, schema: Schema) -> Readers:
-    """Collect what the readers of a dataset said; where there are no two of a case, nothing can be scored."""
-    grades = ReaderGrades.of(dataset.cases, schema)
-    rule = dataset.settings.get("consensus", {}).get("rule", "mean")
-    others, own = disease_of_others(dataset.cases, schema, rule)
-    if not (others >= 0).any() or not grades.graded:
-        raise InputError(
-            found=f"{dataset.folder}: no case that two readers graded",
-            expected="readers of each case: one plays the radiologist, the others are the truth",
-        )
-    patients = np.unique([case.patient for case in dataset.cases], return_inverse=True)[1]
-    return Readers(grades, others, own, patients)
 
 
 def _oracle(
