@@ -204,7 +204,17 @@ def test_every_file_of_a_run_is_there(folder):
     told = {name for row in rows(under("## The folder of a run")) for name in quoted(row[0])}
     constants = {
         getattr(run_folder, name)
-        for name in ("PLAN", "LAST", "BEST", "LOG", "TIMES", "PREDICTIONS", "SUMMARY", "TENSORBOARD")
+        for name in (
+            "PLAN",
+            "LAST",
+            "BEST",
+            "BACKGROUND",
+            "LOG",
+            "TIMES",
+            "PREDICTIONS",
+            "SUMMARY",
+            "TENSORBOARD",
+        )
     }
     written = {path.name for path in (folder / "run").iterdir()}
     assert constants | {*run_folder.NETWORKS.values()} == written <= told

@@ -3,6 +3,7 @@
     plan.json           the whole experiment, the data and cases it is of, versions; written first
     last.safetensors    where training stands: weights, optimizer, epoch; what --resume goes on from
     best.safetensors    weights of the chosen epoch, with both networks
+    background.safetensors   what questions need of the training cases; made of these weights
     log.jsonl           a line per epoch: the same bytes whether training was interrupted or not
     times.jsonl         seconds per epoch, which are never the same
     bn1, bn2            the two networks of the chosen epoch, as `radreason network` reads them
@@ -32,6 +33,7 @@ from radreason.errors import InputError
 from radreason.input_files import read_bytes, read_object, write_bytes, write_text
 
 PLAN, LAST, BEST = "plan.json", "last.safetensors", "best.safetensors"
+BACKGROUND = "background.safetensors"
 CROSSVAL = "crossval.json"
 LOG, TIMES, PREDICTIONS, SUMMARY = "log.jsonl", "times.jsonl", "predictions.csv", "summary.json"
 NETWORKS = {"first_net": "bn1", "second_net": "bn2"}

@@ -23,6 +23,7 @@ from radreason.cli import (
     prepare,
     train,
     trust,
+    whatif,
 )
 from radreason.cli.terminal import spelled
 from radreason.errors import InputError, WorkFailedError
@@ -49,6 +50,7 @@ app.command(evaluate.evaluate)
 app.command(lungs.train_lungs)
 app.command(correct.correct)
 app.command(trust.trust)
+app.command(whatif.whatif)
 app.command(diagnose.diagnose)
 
 

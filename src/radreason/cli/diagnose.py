@@ -88,7 +88,7 @@ def diagnose(
     json
         Print a JSON document; of many images one on each line.
     """
-    place = _place(at, at_ras, voxel, mask, mask_part)
+    place = place_of(at, at_ras, voxel, mask, mask_part)
     if not images:
         raise InputError(found="no image", expected="one or more", hint="radreason diagnose --help")
     if batch < 1:
@@ -174,7 +174,7 @@ def _written(out: Path, n: int, before: int, refused: Sequence[Refused], json: b
         stderr().print(refusals(refused), soft_wrap=True)
 
 
-def _place(
+def place_of(
     at: str | None, at_ras: str | None, voxel: str | None, mask: Path | None, mask_part: str | None
 ) -> Place | None:
     """Make a place of whichever option says where the lesion is."""

@@ -37,10 +37,8 @@ from radreason.explain.what_if import NodeMeans, node_means
 from radreason.nn.gcn import GraphBranch
 from radreason.nn.packed import attributes_of, disease_of
 from radreason.prob import BayesNet
-from radreason.run_folder import BEST, read_weights, write_weights
+from radreason.run_folder import BACKGROUND, BEST, read_weights, write_weights
 from radreason.schema import Schema
-
-BACKGROUND = "background.safetensors"
 
 FORMAT, VERSION = "radreason background", 1
 

@@ -1,5 +1,7 @@
 """Why: what spoke for and against the disease, in plain words, the strongest first.
 
+Of several models contributions and probabilities are means, and a path is the one that most networks have.
+
 Attributes are switched on one after the other, the largest Shapley contribution first, and the probability
 is told before and after. Contributions are in log-odds and add up; probabilities along the way depend on
 the order. The path of an attribute is the strongest way through the network's edges to the disease, by
@@ -11,6 +13,8 @@ Shape letters: K states of all variables together.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import inf, log
@@ -28,7 +32,10 @@ FLOOR = 1e-12
 
 @dataclass(frozen=True)
 class Reason:
-    """An attribute: what is most believed of it, its contribution, the probability before and after."""
+    """An attribute: what is most believed of it, its contribution, the probability before and after.
+
+    ``agree`` is the share of the networks that have this path.
+    """
 
     name: str
     state: str
@@ -36,6 +43,7 @@ class Reason:
     before: float
     after: float
     path: tuple[str, ...]
+    agree: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -54,9 +62,10 @@ class Why:
         said = []
         for reason in self.reasons:
             verb = "raises" if reason.contribution > 0 else "lowers"
-            way = f" ({' - '.join(reason.path)})" if len(reason.path) > 2 else ""
+            share = f", in {reason.agree:.0%} of the networks" if reason.agree < 1 else ""
+            way = f" ({' - '.join(reason.path)}{share})" if len(reason.path) > 2 else ""
             said.append(
-                f"{reason.name} {reason.state} {verb} {self.disease} {self.state} from "
+                f"{reason.name}, likeliest {reason.state}, {verb} {self.disease} {self.state} from "
                 f"{reason.before:.2f} to {reason.after:.2f}, {reason.contribution:+.2f} in log-odds{way}"
             )
         if self.has_loops:
@@ -68,32 +77,44 @@ class Why:
 
 def why(net: BayesNet, likelihoods: Float[Tensor, " K"], state: int = -1) -> Why:
     """Explain one case under a network."""
-    schema, at = net.schema, net.schema.slices()
-    disease = disease_of(schema)
-    shared = network_contributions(net, likelihoods[None], state=state)
-    each = shared.each[0].tolist()
+    return why_together([(net, likelihoods)], state)
+
+
+def why_together(told: Sequence[tuple[BayesNet, Float[Tensor, " K"]]], state: int = -1) -> Why:
+    """Explain one case under the networks of several models, each with the evidence that it was given."""
+    schema = told[0][0].schema
+    at, disease = schema.slices(), disease_of(schema)
+    shared = [network_contributions(net, likelihoods[None], state=state) for net, likelihoods in told]
+    each = torch.stack([found.each[0] for found in shared]).mean(dim=0).tolist()
     order = sorted(range(len(each)), key=lambda a: -abs(each[a]))
-    told = torch.ones_like(likelihoods)[None].clone()
-    told[:, at[disease]] = likelihoods[at[disease]]
+    known = []
+    for _, likelihoods in told:
+        known.append(torch.ones_like(likelihoods)[None].clone())
+        known[-1][:, at[disease]] = likelihoods[at[disease]]
     with torch.no_grad():
-        whole = net(likelihoods[None])[0]
-        before = float(net(told)[0, at[disease]][state])
-        reasons = []
+        whole = torch.stack([net(likelihoods[None])[0] for net, likelihoods in told]).mean(dim=0)
+
+        def believed() -> float:
+            beliefs = [net(so_far)[0, at[disease]] for (net, _), so_far in zip(told, known, strict=True)]
+            return float(torch.stack(beliefs).mean(dim=0)[state])
+
+        before, reasons = believed(), []
         for a in order:
-            name = shared.names[a]
-            told[:, at[name]] = likelihoods[at[name]]
-            after = float(net(told)[0, at[disease]][state])
+            name = shared[0].names[a]
+            for (_, likelihoods), so_far in zip(told, known, strict=True):
+                so_far[:, at[name]] = likelihoods[at[name]]
+            after = believed()
             likeliest = schema[name].states[int(whole[at[name]].argmax())]
-            reasons.append(Reason(name, likeliest, each[a], before, after, strongest_path(net, name)))
+            path, times = Counter(strongest_path(net, name) for net, _ in told).most_common(1)[0]
+            reasons.append(Reason(name, likeliest, each[a], before, after, path, times / len(told)))
             before = after
-    loops = len(net.edges) > len(schema) - len(_parts(net))
     return Why(
         disease,
         schema[disease].states[state],
-        float(shared.none[0]),
-        float(shared.all[0]),
+        sum(float(found.none[0]) for found in shared) / len(told),
+        sum(float(found.all[0]) for found in shared) / len(told),
         tuple(reasons),
-        loops,
+        any(len(net.edges) > len(schema) - len(_parts(net)) for net, _ in told),
     )
 
 
