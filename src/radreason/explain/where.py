@@ -60,7 +60,7 @@ def _log_odds_of_likeliest(belief: Float[Tensor, "B k"]) -> Float[Tensor, " B"]:
 
 def _laid_over(
     images: Tensor, maps: list[Tensor], gradients: tuple[Tensor | None, ...]
-) -> Float[Tensor, B *space]:
+) -> Float[Tensor, B * space]:
     space = images.shape[2:]
     total = torch.zeros(len(images), *space, dtype=images.dtype, device=images.device)
     for activation, gradient in zip(maps, gradients, strict=True):

@@ -1,42 +1,22 @@
-"""Plots of a comparison as SVG: ROC curves, reliability, figures against the number of training cases.
-
-Colours are those of Okabe and Ito, which colour-blind people tell apart; lines differ in dashes and
-markers as well, so that the plots read in grey. The same comparison gives the same bytes.
-"""
+"""Plots of a comparison as SVG: ROC curves, reliability, figures against the number of training cases."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
-from typing import Any
 
-import matplotlib
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from radreason.compare.comparison import Comparison
 from radreason.compare.method import Method
 from radreason.evaluate.reliability import reliability
 from radreason.evaluate.roc import roc
+from radreason.report.looks import COLOURS, DASHES, MARKERS, styled, svg
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
-DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (7, 3)))
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 MOST = len(COLOURS)
 """Methods in one plot: more lines nobody can tell apart."""
 
-_STYLE: dict[Any, Any] = {
-    "svg.hashsalt": "radreason",
-    "svg.fonttype": "none",
-    "font.family": "sans-serif",
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.alpha": 0.25,
-    "legend.frameon": False,
-}
+_GRID = {"axes.grid": True, "grid.alpha": 0.25}
 
 
 def plots(comparison: Comparison) -> dict[str, str]:
@@ -54,7 +34,7 @@ def plots(comparison: Comparison) -> dict[str, str]:
 
 def roc_plot(comparison: Comparison, methods: Sequence[Method]) -> str:
     """Sensitivity against one minus specificity of the pooled beliefs."""
-    with matplotlib.rc_context(_STYLE):
+    with styled(**_GRID):
         figure = Figure(figsize=(6.4, 3.9), layout="constrained")
         axes = figure.subplots()
         for number, m in enumerate(methods):
@@ -72,12 +52,12 @@ def roc_plot(comparison: Comparison, methods: Sequence[Method]) -> str:
         axes.set(xlabel="1 - specificity", ylabel="sensitivity", xlim=(-0.01, 1), ylim=(0, 1.01))
         axes.set_aspect("equal")
         figure.legend(loc="outside right upper", title="AUC [95 % interval by patient]")
-        return _svg(figure)
+        return svg(figure)
 
 
 def reliability_plot(comparison: Comparison, methods: Sequence[Method]) -> str:
     """How often what is believed comes true, a panel for each method, with the range of chance."""
-    with matplotlib.rc_context(_STYLE):
+    with styled(**_GRID):
         columns = min(len(methods), 4)
         rows = -(-len(methods) // columns)
         figure = Figure(figsize=(2.4 * columns + 0.4, 2.6 * rows + 0.2), layout="constrained")
@@ -108,12 +88,12 @@ def reliability_plot(comparison: Comparison, methods: Sequence[Method]) -> str:
             panel.set_axis_off()
         figure.supxlabel("believed", fontsize=9)
         figure.supylabel("came true", fontsize=9)
-        return _svg(figure)
+        return svg(figure)
 
 
 def size_plot(comparison: Comparison, names: Sequence[str]) -> str:
     """AUC and accuracy against the number of training cases, with 95 % bands."""
-    with matplotlib.rc_context(_STYLE):
+    with styled(**_GRID):
         figure = Figure(figsize=(8.4, 3.8), layout="constrained")
         for panel, what in zip(figure.subplots(1, 2), ("AUC", "Accuracy"), strict=True):
             for number, name in enumerate(names):
@@ -139,12 +119,4 @@ def size_plot(comparison: Comparison, names: Sequence[str]) -> str:
                 )
             panel.set(xlabel="training cases", ylabel=what)
         figure.legend(loc="outside lower center", ncols=4)
-        return _svg(figure)
-
-
-def _svg(figure: Figure) -> str:
-    FigureCanvasSVG(figure)
-    text = io.StringIO()
-    figure.savefig(text, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
-    drawn = text.getvalue()
-    return drawn[drawn.index("<svg") :]
+        return svg(figure)

@@ -10,9 +10,9 @@ import csv
 import io
 import re
 from collections.abc import Sequence
-from html import escape
 
 from radreason.compare.table import Cell, Figure, Row, Table
+from radreason.report.web_page import escape
 
 PUBLISHED = "as published, other data"
 
