@@ -21,6 +21,7 @@ from radreason.cli import (
     lungs,
     network,
     prepare,
+    report,
     train,
     trust,
     whatif,
@@ -49,6 +50,9 @@ app.command(compare.compare)
 app.command(evaluate.evaluate)
 app.command(lungs.train_lungs)
 app.command(correct.correct)
+app.command(report.report)
+app.command(report.card)
+app.command(report.pictures)
 app.command(trust.trust)
 app.command(whatif.whatif)
 app.command(diagnose.diagnose)

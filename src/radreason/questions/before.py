@@ -121,35 +121,39 @@ def write_background(
                 continue
         except InputError:  # of other weights, or damaged: it is made anew
             pass
-        plan = run.plans[name]
-        if plan["data"]["fingerprint"] != dataset.fingerprint:
-            raise InputError(
-                found=f"{dataset.folder}: not the dataset that the run is of",
-                expected=f"{plan['data']['source']}, {str(plan['data']['fingerprint'])[:23]}...",
-            )
-        place = {case.id: row for row, case in enumerate(dataset.cases)}
-        rows = {
-            part: np.array([place[case] for case in plan["cases"][part]], np.int64)
-            for part in ("training", "validation")
-        }
-        of, done = sum(map(len, rows.values())), 0
-        seen: dict[str, Seen] = {}
-        for part, chosen in rows.items():
-            features = []
-            for batch, images in dataset.batches(FEATURES_AT_ONCE, chosen):
-                features.append(look(run.models[name], run.patches_of(images)).feature)
-                done += len(batch)
-                if told is not None:
-                    told(name, done, of)
-            empty = features[0][:0] if features else seen["training"].feature[:0]
-            seen[part] = Seen(run.models[name], torch.cat(features) if features else empty)
-        taught = teach(
-            (seen["training"], rows["training"]),
-            (seen["validation"], rows["validation"]),
-            dataset,
-            folder / BEST,
+        write_taught(folder, collect_background(run, name, dataset, told))
+
+
+def collect_background(run: Diagnoser, name: str, dataset: Dataset, told: Told | None = None) -> Taught:
+    """Let a model see its training and validation cases once more; nothing is written."""
+    plan = run.plans[name]
+    if plan["data"]["fingerprint"] != dataset.fingerprint:
+        raise InputError(
+            found=f"{dataset.folder}: not the dataset that the run is of",
+            expected=f"{plan['data']['source']}, {str(plan['data']['fingerprint'])[:23]}...",
         )
-        write_taught(folder, taught)
+    place = {case.id: row for row, case in enumerate(dataset.cases)}
+    rows = {
+        part: np.array([place[case] for case in plan["cases"][part]], np.int64)
+        for part in ("training", "validation")
+    }
+    of, done = sum(map(len, rows.values())), 0
+    seen: dict[str, Seen] = {}
+    for part, chosen in rows.items():
+        features = []
+        for batch, images in dataset.batches(FEATURES_AT_ONCE, chosen):
+            features.append(look(run.models[name], run.patches_of(images)).feature)
+            done += len(batch)
+            if told is not None:
+                told(name, done, of)
+        empty = features[0][:0] if features else seen["training"].feature[:0]
+        seen[part] = Seen(run.models[name], torch.cat(features) if features else empty)
+    return teach(
+        (seen["training"], rows["training"]),
+        (seen["validation"], rows["validation"]),
+        dataset,
+        run.folders[name] / BEST,
+    )
 
 
 def mean_nodes(before: Before, name: str) -> NodeMeans:

@@ -64,7 +64,7 @@ def png(figure: Figure, dpi: int = 160) -> bytes:
 
     FigureCanvasAgg(figure)
     whole = io.BytesIO()
-    figure.savefig(whole, format="png", dpi=dpi, bbox_inches="tight", metadata={"Software": None})
+    figure.savefig(whole, format="png", dpi=dpi, metadata={"Software": None})
     few = Image.open(whole).convert("RGB").quantize(256, dither=Image.Dither.NONE)
     small = io.BytesIO()
     few.save(small, "PNG", optimize=True)
