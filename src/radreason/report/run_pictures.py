@@ -16,6 +16,10 @@ from radreason.run_folder import NETWORKS, PREDICTIONS, read_plan
 from radreason.schema import Schema
 
 SAMPLES = "samples.png"
+TITLES = {
+    "bn1": "BN-1, learned from ground truth and the evidence P0_B",
+    "bn2": "BN-2, learned from ground truth and the fused beliefs",
+}
 
 
 def draw_run(run: Path, dataset: Dataset) -> list[Path]:
@@ -46,7 +50,4 @@ def _drawing(net: BayesNet, name: str, data: str) -> Drawing:
         DrawnEdge(schema.position(parent), schema.position(child), compelled=(parent, child) in compelled)
         for parent, child in net.edges
     )
-    title = {"bn1": "BN-1, learned from ground truth and the evidence P0_B"}.get(
-        name, "BN-2, learned from ground truth and the fused beliefs"
-    )
-    return Drawing(schema.names, edges, schema.disease, title, f"Learned within a training on {data}.")
+    return Drawing(schema.names, edges, schema.disease, TITLES[name], f"Learned within a training on {data}.")
