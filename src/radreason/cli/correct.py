@@ -62,7 +62,7 @@ def correct(
     """
     if plays < 1:
         raise InputError(found=f"--plays {plays}", expected="1 or more")
-    names = [other.resolve().name for other in beside or []]
+    names = [_name(other) for other in beside or []]
     if len(set(names)) < len(names):
         raise InputError(
             found=f"--beside {' '.join(map(str, beside or []))}: two runs of one name",
@@ -91,7 +91,7 @@ def correct(
 
             return correction_run.correct(of, dataset, settings, resamples, tell, repeats)
 
-        others = {other.resolve().name: corrected(other) for other in beside or []}
+        others = {name: corrected(other) for name, other in zip(names, beside or [], strict=True)}
         found = correction_run.beside(corrected(run), others)
     out.mkdir(parents=True, exist_ok=True)
     document = correction_text.document(found)
@@ -105,3 +105,9 @@ def correct(
         console().print(
             correction_text.outcome(found, str(out), [PAGE, TABLE, DOCUMENT, PICTURE]), soft_wrap=True
         )
+
+
+def _name(run: Path) -> str:
+    """Call a run by its folder; a share of the training cases by that of the cross-validation it is in."""
+    folder = run.resolve()
+    return folder.parent.name if folder.name.startswith("fraction-") else folder.name
