@@ -43,7 +43,8 @@ def table(text):
         yield name, {part: mark == "v" for part, mark in zip(PARTS, marks, strict=True)}
 
 
-ROWS = [(task, *row) for task, text in (("lidc", LIDC), ("compact", LIDC), ("tb", TB)) for row in table(text)]
+TASKS = {"lidc": LIDC, "compact": LIDC, "tb": TB, "tb-compact": TB}
+ROWS = [(task, *row) for task, text in TASKS.items() for row in table(text)]
 every = pytest.mark.parametrize(("task", "name", "ticks"), ROWS, ids=[f"{t}-{n}" for t, n, _ in ROWS])
 
 
@@ -87,22 +88,25 @@ def test_without_the_first_network_nothing_stands_in_for_it(task, name, ticks):
     assert settings.model.stand_in == (ticks["BN-1"] or ticks["Relation"])
 
 
-@pytest.mark.parametrize(("task", "text"), [("lidc", LIDC), ("compact", LIDC), ("tb", TB)])
+@pytest.mark.parametrize(("task", "text"), TASKS.items())
 def test_each_row_is_a_file_and_each_file_a_row(task, text):
     assert {path.stem for path in (ROOT / task).glob("*.toml")} == {name for name, _ in table(text)}
 
 
-@pytest.mark.parametrize("task", ["compact", "tb"])
+@pytest.mark.parametrize("task", ["compact", "tb", "tb-compact"])
 def test_a_row_is_the_same_change_on_every_base(task):
     for path in sorted((ROOT / task).glob("*.toml")):
         if path.stem != "full":
             assert path.read_bytes() == (ROOT / "lidc" / path.name).read_bytes()
 
 
-@pytest.mark.parametrize(("task", "base"), [("lidc", "lidc"), ("compact", "lidc-compact"), ("tb", "tb")])
+@pytest.mark.parametrize(
+    ("task", "base"),
+    [("lidc", "lidc"), ("compact", "lidc-compact"), ("tb", "tb"), ("tb-compact", "tb-compact")],
+)
 def test_the_row_with_everything_is_its_base_and_in_the_paper_without_augmentation(task, base):
     full = config.load(ROOT / task / "full.toml")
-    changes = [] if task == "compact" else ["train.augment=false"]
+    changes = [] if "compact" in task else ["train.augment=false"]
     assert full == config.load(ROOT.parent / f"{base}.toml", changes)
 
 

@@ -206,6 +206,8 @@ def test_a_file_extends_one_file_by_its_path(write):
         ("train.optimizer=adamw", "train", "optimizer", "adamw"),
         ('train.optimizer="adamw"', "train", "optimizer", "adamw"),
         ("train.augment=false", "train", "augment", False),
+        ("data.negatives_per_positive=false", "data", "negatives_per_positive", None),
+        ("data.negatives_per_positive=[8, 3]", "data", "negatives_per_positive", (8.0, 3.0)),
         ("train.augment={shift=2}", "train", "augment", config.Augment(shift=2)),
         ("data.attributes=['a', 'b']", "data", "attributes", ("a", "b")),
         ("data.leave_out=[]", "data", "leave_out", ()),

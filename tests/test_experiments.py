@@ -27,7 +27,7 @@ def test_every_experiment_builds_a_model_and_its_loss(path, tmp_path):
     schema = Schema((*attributes, Variable("malignancy", ("no", "yes"))), "malignancy")
     truth = {name: torch.randint(2, (30,)) for name in schema.names}
     labels = Labels.of({name: codes.numpy() for name, codes in truth.items()}, schema)
-    if path.stem == "network-given":
+    if path.stem in ("network-given", "tb-real-padchest"):
         given = write_network(tmp_path, build.network(config.Network(), labels).to_dict())
         settings = config.load(path, [*TINY, *(f"model.{place}.given={given}" for place in PLACES)])
     chosen = {place: getattr(settings.model, place) for place in PLACES}

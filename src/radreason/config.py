@@ -47,7 +47,7 @@ class Data(Section):
     the edge of the images, cut from the middle of the dataset's own if smaller. ``fraction`` of the
     training cases; ``validation``: the share of them that only chooses epoch, temperature and threshold.
     ``negatives_per_positive``: how many in training, and in validation and testing, of a disease of two
-    states; what is too many is left out.
+    states; what is too many is left out. ``false`` is none, where what is extended sets them.
     """
 
     attributes: Literal["all", "blanket", "figure"] | tuple[str, ...] = "all"
@@ -62,6 +62,8 @@ class Data(Section):
     @field_validator("negatives_per_positive", mode="before")
     @classmethod
     def _two_ratios(cls, ratios: object) -> object:
+        if ratios is False:  # what is extended may set them, and TOML has no word for "not set"
+            return None
         return tuple(ratios) if isinstance(ratios, list) else ratios
 
     @field_validator("attributes", mode="before")
