@@ -10,6 +10,7 @@ from PIL import Image
 
 from radreason.cli import main
 from radreason.data.dataset import Dataset
+from radreason.data.splits import Splits
 from radreason.data.synthetic_radiograph import phantom_chest
 from radreason.lungs.finder import WEIGHTS, LungFinder
 
@@ -28,17 +29,19 @@ def run(capsys):
 @pytest.fixture
 def films(tmp_path):
     """Five phantoms of five patients, the last one the mirror image of the first."""
-    rows = ["case,patient,image,tb,cavity"]
+    rows = ["case,patient,image,tb,cavity,site"]
     for n in range(5):
         grey = phantom_chest((200, 180), shift=n % 4 / 50, noise=0.0, seed=n % 4).grey
         pixels = np.rint((grey if n < 4 else grey[:, ::-1]) * 255).astype(np.uint8)
         Image.fromarray(pixels).save(tmp_path / f"{n}.png")
-        rows.append(f"c{n},p{n},{n}.png,{n % 2},{'' if n == 1 else 1 - n % 2}")
+        rows.append(
+            f"c{n},p{n},{n}.png,{n % 2},{'' if n == 1 else 1 - n % 2},{'south' if n < 3 else 'north'}"
+        )
     (tmp_path / "cases.csv").write_text("\n".join(rows))
     return tmp_path
 
 
-OPTIONS = ("--findings", "tb,cavity", "--disease", "tb", "--folds", "2", "--workers", "1")
+OPTIONS = ("--keep", "site", "--findings", "tb,cavity", "--disease", "tb", "--folds", "2", "--workers", "1")
 
 
 def test_from_a_table_to_a_dataset_and_a_look_at_it(run, films):
@@ -55,6 +58,10 @@ def test_from_a_table_to_a_dataset_and_a_look_at_it(run, films):
     again = json.loads(run("prepare", "cxr", "--cases", cases, "--out", out, *OPTIONS, *small, "--json"))
     assert again["fingerprint"] == dataset.fingerprint
     assert "Drew 5 cases" in run("data", "show", out)
+    told = json.loads(run("data", "split", out, "--by", "site", "--repeats", "2", "--json"))
+    assert (told["folds"], told["repeats"]) == (2, 2)
+    assert told["notes"] == ["fold 0 tests site north: 2 cases", "fold 1 tests site south: 3 cases"]
+    assert Splits.read(dataset).testing(1, 0).tolist() == [3, 4]
     assert "other settings: patch, cut" in run(
         "prepare", "cxr", "--cases", cases, "--out", out, *OPTIONS, "--size", "32", "--margin", "4", code=2
     )

@@ -86,6 +86,8 @@ def test_programs_are_answered_in_json(run, tables):
     split = json.loads(run("data", "split", tables / "set", "--folds", "2", "--repeats", "1", "--json"))
     assert (split["folds"], split["repeats"]) == (2, 1)
     assert Splits.read(Dataset.open(tables / "set")).folds == 2
+    assert "cases of several" in run("data", "split", tables / "set", "--by", "age", code=2)
+    assert "one of them" in run("data", "split", tables / "set", "--by", "age", "--folds", "2", code=2)
 
 
 def test_check_says_the_same_and_writes_nothing(run, tables):

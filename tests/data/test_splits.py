@@ -10,7 +10,7 @@ import pytest
 from radreason import InputError, Schema, Variable
 from radreason.data.case import Case
 from radreason.data.dataset_writer import DatasetWriter
-from radreason.data.splits import SPLITS, Splits, split
+from radreason.data.splits import SPLITS, Splits, split, split_by
 
 SCHEMA = Schema((Variable("malignancy", ("1", "2", "3")),), "malignancy")
 
@@ -192,3 +192,46 @@ def test_without_a_disease_patients_are_still_kept_apart(tmp_path):
         trained, tested = splits.training(0, fold), splits.testing(0, fold)
         assert not {data.cases[r].patient for r in trained} & {data.cases[r].patient for r in tested}
         assert len(tested) == pytest.approx(45, abs=3)
+
+
+def of_sites(folder, sites, patients=None):
+    """Forty cases, of a patient each unless told, at the sites that are named in turn."""
+    with DatasetWriter(folder, SCHEMA, {}, (2, 2, 2), "ct", "made up").open() as writer:
+        with writer.shard("all") as shard:
+            for n in range(40):
+                site = sites[n % len(sites)]
+                state = tuple(float(n % 3 == k) for k in range(3))
+                extra = {} if site is None else {"site": site}
+                case = Case(f"{n}", f"p{n if patients is None else n % patients}", "s", {"malignancy": state})
+                shard.add(replace(case, extra=extra), np.zeros((2, 2, 2), np.int16))
+        return writer.finish()
+
+
+def test_a_fold_for_each_site(tmp_path):
+    data = of_sites(tmp_path, ["north", "south", "south", "east"])
+    splits, notes = split_by(data, "site", repeats=2)
+    splits.write(tmp_path)
+    splits = Splits.read(data)
+    assert (splits.folds, splits.repeats) == (3, 2)
+    for repeat in range(2):
+        for fold, site in enumerate(["east", "north", "south"]):
+            rows = [row for row, case in enumerate(data.cases) if case.extra["site"] == site]
+            assert splits.testing(repeat, fold).tolist() == rows
+            assert splits.training(repeat, fold).tolist() == sorted({*range(40)} - {*rows})
+            nested = [set(splits.training(repeat, fold, share).tolist()) for share in (0.25, 0.5, 1)]
+            assert nested[0] < nested[1] < nested[2]
+    assert not np.array_equal(splits.part[0], splits.part[1])
+    assert notes[2] == "fold 2 tests site south: 20 cases"
+
+
+@pytest.mark.parametrize(
+    ("sites", "patients", "reason"),
+    [
+        (["north", None], None, "20 of 40 cases without 'site'"),
+        (["north"], None, "1 value"),
+        (["north", "south"], 3, "3 patient"),
+    ],
+)
+def test_sites_that_make_no_folds(sites, patients, reason, tmp_path):
+    with pytest.raises(InputError, match=reason):
+        split_by(of_sites(tmp_path, sites, patients), "site")

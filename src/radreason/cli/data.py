@@ -70,39 +70,55 @@ def split(
     dataset: Path,
     /,
     *,
-    folds: int = 10,
-    repeats: int = 5,
+    folds: int | None = None,
+    repeats: int | None = None,
+    by: str | None = None,
     seed: int = 0,
     json: bool = False,
 ) -> None:
     """Deal out the patients of DATASET into folds, stratified by disease; older folds are replaced.
 
-    Every training set is cut into four nested parts as well, for the study of limited data.
+    Every training set is cut into four nested parts as well, for the study of limited data. With --by site
+    each hospital is a fold: models train on all others and are tested on it.
 
     Parameters
     ----------
     dataset
         Folder that `prepare` wrote.
     folds
-        Into how many folds.
+        Into how many folds; 10 without --by.
     repeats
-        How often the patients are dealt anew.
+        How often the patients are dealt anew, 5 times without --by; with it, how many seeds each fold has, 1.
+    by
+        A fold for each value of an entry that `prepare --keep` kept, such as site.
     seed
         Another seed deals otherwise.
     json
         Print what was written as JSON.
     """
+    if by is not None and folds is not None:
+        raise InputError(
+            found=f"--by {by} and --folds {folds}", expected="one of them: a fold for each value"
+        )
     with waiting("dealing out", silent=json):
         from radreason.data.dataset import Dataset
         from radreason.data.splits import split as deal_out
+        from radreason.data.splits import split_by
 
         opened = Dataset.open(dataset)
-        splits, notes = deal_out(opened, folds, repeats, seed)
+        if by is None:
+            splits, notes = deal_out(
+                opened, 10 if folds is None else folds, 5 if repeats is None else repeats, seed
+            )
+            notes = notes if json else [f"uneven: {note}" for note in notes]
+        else:
+            splits, notes = split_by(opened, by, 1 if repeats is None else repeats, seed)
         path = splits.write(dataset)
+    counts = {"folds": splits.folds, "repeats": splits.repeats}
     if json:
-        print_json({"written": str(path), "folds": folds, "repeats": repeats, "seed": seed, "notes": notes})
+        print_json({"written": str(path), **counts, "seed": seed, "notes": notes})
         return
     say = console()
-    say.print(f"Wrote {path}: {repeats} times {folds} folds", soft_wrap=True)
+    say.print(f"Wrote {path}: {splits.repeats} times {splits.folds} folds", soft_wrap=True)
     for note in notes:
-        say.print(f"uneven: {note}", soft_wrap=True)
+        say.print(note, soft_wrap=True)

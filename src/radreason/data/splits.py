@@ -1,4 +1,4 @@
-"""Who is tested when: folds by patient, stratified by disease, and nested parts of every training set.
+"""Who is tested when: folds by patient, stratified by disease or by site, and nested parts of training sets.
 
 All cases of a patient are in one fold: a network that has seen one nodule of a patient knows the
 scanner, the lung and often the second nodule. Parts are for the study of limited data: the first
@@ -173,16 +173,9 @@ def split(dataset: Dataset, folds: int = 10, repeats: int = 5, seed: int = 0) ->
             if n_patients >= 2
             else "",
         )
-    fold = np.empty((repeats, len(dataset)), np.int16)
-    part = np.full((repeats, folds, len(dataset)), _TESTED, np.int16)
-    for repeat in range(repeats):
-        seeds = np.random.SeedSequence(seed, spawn_key=(repeat,)).generate_state(1 + folds)
-        fold[repeat] = _deal(strata, patients, folds, int(seeds[0]))
-        for number in range(folds):
-            trained = fold[repeat] != number
-            part[repeat, number, trained] = _deal(
-                strata[trained], patients[trained], PARTS, int(seeds[1 + number])
-            )
+    seeds = [_seeds(seed, repeat, folds) for repeat in range(repeats)]
+    fold = np.stack([_deal(strata, patients, folds, own[0]) for own in seeds])
+    part = _parts(fold, strata, patients, seeds)
     sizes = Counter(strata.tolist())
     notes = [
         f"{names[stratum]}: {sizes[stratum]} case{'s' * (sizes[stratum] != 1)} for {folds} folds"
@@ -190,6 +183,62 @@ def split(dataset: Dataset, folds: int = 10, repeats: int = 5, seed: int = 0) ->
         if sizes[stratum] < folds
     ]
     return Splits(dataset.fingerprint, dataset.schema.disease, seed, fold, part), notes
+
+
+def split_by(dataset: Dataset, entry: str, repeats: int = 1, seed: int = 0) -> tuple[Splits, list[str]]:
+    """Make a fold of each value that an entry of the cases has, such as the site; say which fold is whose.
+
+    Every repeat has the same folds; the parts of their training sets are dealt anew, and models get other
+    seeds.
+    """
+    if repeats < 1:
+        raise InputError(found=f"repeats = {repeats}", expected="1 or more")
+    told = [case.extra.get(entry) for case in dataset.cases]
+    if None in told:
+        known = sorted({name for case in dataset.cases for name in case.extra})
+        raise InputError(
+            found=f"{told.count(None):,} of {len(told):,} cases without {entry!r}",
+            expected=f"an entry that every case has; there are {', '.join(known) or 'none'}",
+            hint=f"prepare the dataset with --keep {entry}",
+        )
+    patients = np.unique([case.patient for case in dataset.cases], return_inverse=True)[1]
+    values, own = np.unique([str(value) for value in told], return_inverse=True)
+    torn = sum(len(set(own[patients == patient].tolist())) > 1 for patient in np.unique(patients))
+    if len(values) < 2 or torn:
+        raise InputError(
+            found=f"{len(values)} value(s) of {entry!r}, and {torn} patient(s) with cases of several",
+            expected="two values or more, and every patient of one alone",
+        )
+    strata, _ = _strata(dataset.cases, dataset.schema)
+    fold = np.stack([own.astype(np.int16)] * repeats)
+    seeds = [_seeds(seed, repeat, len(values)) for repeat in range(repeats)]
+    notes = [
+        f"fold {number} tests {entry} {value}: {int((own == number).sum()):,} cases"
+        for number, value in enumerate(values)
+    ]
+    part = _parts(fold, strata, patients, seeds)
+    return Splits(dataset.fingerprint, dataset.schema.disease, seed, fold, part), notes
+
+
+def _seeds(seed: int, repeat: int, folds: int) -> list[int]:
+    """Give one for the folds of a repeat, and one for the parts of each training set."""
+    return [int(s) for s in np.random.SeedSequence(seed, spawn_key=(repeat,)).generate_state(1 + folds)]
+
+
+def _parts(
+    fold: Int16[np.ndarray, "repeats N"],
+    strata: Int64[np.ndarray, " N"],
+    patients: Int64[np.ndarray, " N"],
+    seeds: list[list[int]],
+) -> Int16[np.ndarray, "repeats folds N"]:
+    """Cut every training set into nested parts."""
+    folds = len(seeds[0]) - 1
+    part = np.full((len(fold), folds, len(strata)), _TESTED, np.int16)
+    for repeat, own in enumerate(seeds):
+        for number in range(folds):
+            trained = fold[repeat] != number
+            part[repeat, number, trained] = _deal(strata[trained], patients[trained], PARTS, own[1 + number])
+    return part
 
 
 def _strata(cases: Sequence[Case], schema: Schema) -> tuple[Int64[np.ndarray, " N"], list[str]]:
