@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 from dataclasses import replace
 
@@ -16,13 +17,14 @@ from radreason import InputError
 from radreason.data.lung_boxes import Lungs, box_of, lungs_of
 from radreason.data.picture_scale import Box
 from radreason.data.synthetic_radiograph import phantom_chest
-from radreason.lungs import training
+from radreason.lungs import run, training
 from radreason.lungs.figures import figures, summary
-from radreason.lungs.finder import LungFinder, write_net
+from radreason.lungs.finder import WEIGHTS, LungFinder, write_net
 from radreason.lungs.pairs import read_pairs, sides
 from radreason.lungs.run import train_lungs
 from radreason.lungs.training import Settings, deal, examined, lung_loss, train_net
 from radreason.nn.lung_net import LungNet
+from radreason.run_folder import read_weights, write_weights
 
 SMALL = (4, 8, 8)
 DEEP = (4, 8, 16, 16, 16)  # sees enough of a picture to know its sides
@@ -228,6 +230,77 @@ def test_a_whole_run_leaves_weights_figures_and_a_card(folder, tmp_path):
     (tmp_path / "other/letter.txt").write_text("")
     with pytest.raises(InputError, match=r"other holds letter\.txt"):
         train_lungs(folder / "pairs.csv", tmp_path / "other", settings, 0)
+
+
+def test_a_doubted_mask_is_tested_by_itself_and_never_trained_on(folder, tmp_path, monkeypatch):
+    with (folder / "pairs.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    for n, row in enumerate(rows):
+        row |= {"doubt": "drawn on another picture" if n in (1, 6) else ""}
+        row |= {name: str(folder / row[name]) for name in ("image", "mask")}
+    for name, some in (("pairs", rows), ("doubted", rows[1:2])):
+        with (tmp_path / f"{name}.csv").open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(some)
+    trained = []
+    monkeypatch.setattr(
+        run,
+        "train_net",
+        lambda pairs, *rest: trained.append([p.name for p in pairs]) or train_net(pairs, *rest),
+    )
+    found = train_lungs(tmp_path / "pairs.csv", tmp_path / "out", Settings(1, 4, channels=SMALL), 2)
+    doubted = {rows[1]["image"], rows[6]["image"]}
+    assert not doubted & {name for names in trained for name in names}
+    assert len(trained[-1]) == found["trained_on"] == 6
+    figures = found["figures"]
+    assert figures["doubted masks"]["pictures"] == 2
+    assert figures["all but these"]["pictures"] == 6
+    assert figures["all"]["pictures"] == 8
+    assert figures["phantoms"]["pictures"] == 5
+    assert "- not on 2: drawn on another picture" in (tmp_path / "out/lungs.md").read_text()
+    with pytest.raises(InputError, match="every mask is doubted"):
+        train_lungs(tmp_path / "doubted.csv", tmp_path / "none", Settings(1, 4, channels=SMALL), 0)
+
+
+def test_what_is_given_is_the_running_mean_of_the_weights(pairs, tmp_path):
+    """With the whole training at hand step by step, the mean by its definition."""
+    seen = []
+    follow = training._follow
+
+    def watch(mean, net, step):
+        follow(mean, net, step)
+        seen.append((step, net.edges[0].weight.detach().clone()))
+
+    torch.manual_seed(0)
+    first = LungNet(SMALL).edges[0].weight.detach().clone()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "_follow", watch)
+        given = train_net(pairs, tmp_path, Settings(3, 4, channels=SMALL), "x")
+    assert [step for step, _ in seen] == list(range(6))
+    expected = first
+    for step, weight in seen:
+        memory = min(0.99, (2 + step) / (11 + step))
+        expected = memory * expected + (1 - memory) * weight
+    assert torch.allclose(given.edges[0].weight, expected, atol=1e-6)
+    assert not torch.allclose(given.edges[0].weight, seen[-1][1], atol=1e-5)
+
+
+def test_a_training_of_an_older_version_is_not_gone_on_with(pairs, tmp_path):
+    settings = Settings(1, 4, channels=SMALL)
+    train_net(pairs, tmp_path, settings, "x")
+    tensors, state = read_weights(tmp_path / training.LAST)
+    write_weights(
+        tmp_path / training.LAST, {n: t for n, t in tensors.items() if not n.startswith("mean.")}, state
+    )
+    with pytest.raises(InputError, match="older version"):
+        train_net(pairs, tmp_path, settings, "x")
+
+
+def test_the_card_in_the_package_is_of_its_weights():
+    content = WEIGHTS.read_bytes()
+    assert len(content) < 5_000_000
+    assert hashlib.sha256(content).hexdigest() in WEIGHTS.with_name("lungs.md").read_text(encoding="utf-8")
 
 
 def test_weights_of_something_else_are_refused(tmp_path):

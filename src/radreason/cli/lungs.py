@@ -15,7 +15,7 @@ def train_lungs(
     *,
     out: Path,
     folds: int = 5,
-    epochs: int = 25,
+    epochs: int = 30,
     batch: int = 8,
     seed: int = 0,
     json: bool = False,
@@ -23,8 +23,9 @@ def train_lungs(
     """Train the network that `prepare cxr` finds lungs with on PAIRS, a table of radiographs and masks.
 
     Columns: image, mask, drawing ("clear" without what lies behind the heart, or "behind heart"), and if
-    known patient, source and licence. Each fold is tested by a network that has not seen it; the
-    weights are then trained on all pairs. Started again after an interruption it continues.
+    known patient, source, licence, and doubt, why a mask is not to be trusted: it is tested by itself and
+    never trained on. Each fold is tested by a network that has not seen it; the weights are then trained on
+    all pairs. Started again after an interruption it continues.
 
     Parameters
     ----------

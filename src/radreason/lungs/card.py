@@ -35,9 +35,11 @@ def card(found: Mapping[str, Any]) -> str:
         "",
         *(f"- {number:,} pictures: {name}" for name, number in counts["source and licence"].items()),
         *(f"- {number:,} drawn as `{name}`" for name, number in counts["drawing"].items()),
+        *(f"- not on {number:,}: {why}" for why, number in found["doubted"].items()),
         "",
-        f"{settings['epochs']} epochs, batches of {settings['batch']}, Adam at {settings['rate']:g}, "
-        f"seed {settings['seed']}. Digest of the pairs: {found['pairs_sha256'][:16]}.",
+        f"{settings['epochs']} epochs, batches of {settings['batch']}, Adam at up to {settings['rate']:g} in "
+        f"one cycle, running mean of the weights, seed {settings['seed']}. Digest of the pairs: "
+        f"{found['pairs_sha256'][:16]}.",
         "",
         "## Figures",
         "",

@@ -24,7 +24,8 @@ WEIGHTS = Path(__file__).with_name("lungs.safetensors")
 """The weights that come with the package; lungs.md beside them says what they were trained on."""
 
 FORMAT = "radreason lungs"
-VERSION = 1
+VERSION = 2
+"""Raised when weights mean another network: 1 had PReLU."""
 MAX_BYTES = 64 << 20
 
 _WHAT = "weights that `radreason train-lungs` wrote"
@@ -71,7 +72,7 @@ def _net(path: Path) -> tuple[LungNet, int, str]:
     match state:
         case {
             "format": "radreason lungs",
-            "version": 1,
+            "version": 2,
             "channels": [*channels],
             "side": int(side),
             "drawing": str(drawing),

@@ -1,7 +1,8 @@
 """Radiographs with drawn lungs, as a table names them: what the network for lungs is trained on.
 
 Columns: image, mask; drawing, how the mask treats what lies behind the heart; and, if known, patient
-(folds are made by it, else by picture), source and licence (both are counted on the card of the weights).
+(folds are made by it, else by picture), source and licence (both are counted on the card of the weights), and
+doubt, why a mask is not to be trusted: such pairs are tested and counted by themselves, and never trained on.
 
 Shape letters: N pairs, H, W picture, S side of what the network sees.
 """
@@ -38,6 +39,7 @@ class Pair:
     drawing: str
     grey: Float32[np.ndarray, "S S"]
     lungs: Int64[np.ndarray, "H W"]
+    doubt: str = ""
 
     @property
     def small(self) -> Int64[np.ndarray, "S S"]:
@@ -92,6 +94,7 @@ def counted(pairs: list[Pair]) -> dict[str, dict[str, int]]:
             Counter(f"{p.source or 'unnamed'}, {p.licence or 'no licence stated'}" for p in pairs)
         ),
         "drawing": dict(Counter(p.drawing for p in pairs)),
+        "doubt": dict(Counter(p.doubt for p in pairs if p.doubt)),
     }
 
 
@@ -113,6 +116,7 @@ def _pair(cells: dict[str, str], folder: Path, side: int) -> Pair:
         cells["drawing"],
         framed(read.grey, read.frame, side),
         sides(cut),
+        cells.get("doubt", ""),
     )
 
 

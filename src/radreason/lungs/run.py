@@ -28,6 +28,8 @@ from radreason.lungs.training import FIGURES, Settings, deal, examined, train_ne
 
 WEIGHTS, CARD, SUMMARY = "lungs.safetensors", "lungs.md", "summary.json"
 
+DOUBTED, TRUSTED = "doubted masks", "all but these"
+
 MAX_BYTES = 64 << 20
 
 Progress = Callable[[str, int, float], None]
@@ -43,6 +45,8 @@ def train_lungs(
     """Train on all folds but one in turn, and then on all; without folds only the last."""
     _refuse_other_folder(out)
     pairs = read_pairs(table)
+    if all(pair.doubt for pair in pairs):
+        raise InputError(found=f"{table}: every mask is doubted", expected="some to train on")
     dealt = deal(pairs, folds, settings.seed) if folds else []
     out.mkdir(parents=True, exist_ok=True)
     identity = identity_of(pairs)
@@ -55,7 +59,7 @@ def train_lungs(
             rows += _read(folder / FIGURES)["pictures"]
             continue
         net = train_net(
-            [pair for row, pair in enumerate(pairs) if row not in held_out],
+            [pair for row, pair in enumerate(pairs) if row not in held_out and not pair.doubt],
             folder,
             settings,
             name,
@@ -64,12 +68,15 @@ def train_lungs(
         found = examined(net, [pairs[row] for row in rows_tested])
         write_text(folder / FIGURES, json.dumps({"pairs": name, "pictures": found}, indent=1) + "\n")
         rows += found
-    net = train_net(pairs, out / "final", settings, identity, partial(progress, "all pairs"))
+    trusted = [pair for pair in pairs if not pair.doubt]
+    net = train_net(trusted, out / "final", settings, identity, partial(progress, "all pairs"))
     write_net(out / WEIGHTS, net, settings.channels, SIDE, BEHIND_HEART)
     result = {
         "pairs": len(pairs),
         "pairs_sha256": identity,
-        "counted": counted(pairs),
+        "trained_on": len(trusted),
+        "counted": counted(trusted),
+        "doubted": counted(pairs)["doubt"],
         "settings": settings.to_dict(),
         "folds": folds,
         "figures": by_source(rows),
@@ -80,11 +87,17 @@ def train_lungs(
 
 
 def by_source(rows: list[dict[str, Any]]) -> dict[str, Mapping[str, float]]:
-    """Average over the pictures of each source, and over all."""
+    """Average over the pictures of each source, over those whose masks are doubted, and over all."""
     if not rows:
         return {}
-    sources = sorted({row["source"] for row in rows})
-    found = {source or "unnamed": summary([r for r in rows if r["source"] == source]) for source in sources}
+    trusted = [row for row in rows if not row.get("doubt")]
+    doubted = [row for row in rows if row.get("doubt")]
+    found = {
+        source or "unnamed": summary([row for row in trusted if row["source"] == source])
+        for source in sorted({row["source"] for row in trusted})
+    }
+    if doubted:
+        found |= {DOUBTED: summary(doubted), TRUSTED: summary(trusted)}
     return {**found, "all": summary(rows)}
 
 
@@ -92,7 +105,7 @@ def identity_of(pairs: list[Pair]) -> str:
     """Digest what is trained on: pictures, lungs, how they are drawn, and whose they are."""
     digest = hashlib.sha256()
     for pair in pairs:
-        digest.update(repr((pair.name, pair.patient, pair.source, pair.drawing)).encode())
+        digest.update(repr((pair.name, pair.patient, pair.source, pair.drawing, pair.doubt)).encode())
         digest.update(pair.grey.tobytes() + pair.lungs.tobytes())
     return digest.hexdigest()
 

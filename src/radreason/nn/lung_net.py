@@ -40,12 +40,14 @@ class LungNet(nn.Module):
         self.step = 2 ** (len(channels) - 1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of MONAI, on its own arguments
-            self.unet = UNet(2, 2, WIDTH, channels, (2,) * (len(channels) - 1), num_res_units=1, norm="batch")
+            self.unet = UNet(
+                2, 2, WIDTH, channels, (2,) * (len(channels) - 1), act="RELU", num_res_units=1, norm="batch"
+            )
         # the U-Net halves the picture first; edges are drawn with the picture itself at hand
         self.edges = nn.Sequential(
             nn.Conv2d(WIDTH + 1, WIDTH, 3, padding=1),
             nn.BatchNorm2d(WIDTH),
-            nn.PReLU(),
+            nn.ReLU(),
             nn.Conv2d(WIDTH, len(CLASSES), 3, padding=1),
         )
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # a third faster
