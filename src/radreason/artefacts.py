@@ -14,7 +14,7 @@ from typing import Any
 
 from radreason import __version__
 from radreason.errors import InputError
-from radreason.input_files import read_text, write_text
+from radreason.input_files import make_folder, read_text, write_text
 
 NETWORK = "network.json"
 DRAWING = "network.svg"
@@ -34,14 +34,7 @@ def write_network(folder: Path | str, document: Mapping[str, Any]) -> Path:
 
     The folder is made if need be. A network that is there already is replaced in one step.
     """
-    folder = Path(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(
-            found=f"{folder}: cannot be made: {reason}", expected="a folder to write to"
-        ) from None
+    folder = make_folder(Path(folder))
     header = dict(zip(_HEADER, (FORMAT, VERSION, f"radreason {__version__}"), strict=True))
     try:
         text = readable({**header, **document}) + "\n"

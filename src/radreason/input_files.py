@@ -70,6 +70,20 @@ def _refuse_other_encodings(content: bytes, path: Path | str, what: str) -> None
         raise InputError(found=f"{path}: not text: byte {zero} is zero", expected=f"{what} in UTF-8")
 
 
+def make_folder(path: Path) -> Path:
+    """Make a folder to write to, with those above it, where it is not there yet."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(
+            found=f"{path}: cannot be made: {reason}",
+            expected="a folder to write to",
+            hint="another path after --out",
+        ) from None
+    return path
+
+
 def write_text(path: Path | str, text: str) -> None:
     """Write a file of text in one step."""
     write_bytes(path, text.encode("utf-8"))

@@ -78,10 +78,9 @@ def test_a_place_in_a_scan_by_each_option(ct, call):
 
 
 def test_what_is_refused_among_many_is_said_and_the_rest_goes_on(ct, call):
+    assert "neither an image file" in call(ct.run, ct.folder / "tiny.toml", code=2).err
     specs = (case(ct, 0), ct.folder / "tiny.toml", case(ct, 1))
-    assert (
-        "neither an image file" in call(ct.run, *specs, code=2).err
-    )  # nothing of which an image is hoped for
+    assert "neither an image file" in call(ct.run, *specs).err
     folder = ct.folder / "some"
     folder.mkdir()
     shutil.copy(ct.folder / "Doe_Jane-0.nii.gz", folder)
@@ -128,3 +127,15 @@ def test_a_table_holds_what_the_lines_hold(ct, call, tmp_path):
         assert row["malignancy"] == max(line["truth"]["malignancy"], key=line["truth"]["malignancy"].get)
         assert json.loads(row["trace"]) == line["trace"]
     assert "is there already" in call(ct.crossval, ct.dataset.folder, "--out", table, code=2).err
+
+
+def test_one_of_several_files_that_is_no_image_costs_itself_alone(ct, call, tmp_path):
+    """Alone it is refused; beside a good one it is listed, and the good one is answered."""
+    bad, words = tmp_path / "film.png", tmp_path / "words.npy"
+    bad.write_bytes(b"no picture")
+    words.write_text("no array", encoding="utf-8")
+    call(ct.run, bad, code=2)
+    shown = call(ct.run, bad, words, case(ct), "--json").out
+    told = [json.loads(line) for line in shown.splitlines()]
+    assert [("refused" in one) for one in told] == [False, True, True]
+    assert "unsafe" not in shown

@@ -39,7 +39,7 @@ def phantoms(tmp_path_factory):
         models_of(some, consensus)[0][:300],
         consensus.schema(readings.schema),
         tmp_path_factory.mktemp("planted") / "phantoms",
-        PhantomSettings(size=16, margin=1, planted=Planted(*TWO)),
+        PhantomSettings(size=16, margin=2, planted=Planted(*TWO)),
         source="readings",
     )
     split(dataset, folds=5, repeats=1)[0].write(dataset.folder)

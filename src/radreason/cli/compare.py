@@ -96,16 +96,11 @@ def compare(
 
 def write_comparison(found: Comparison, out: Path) -> list[Path]:
     """Write the page and every table in three formats; give the files."""
-    from radreason.input_files import write_text
+    from radreason.input_files import make_folder, write_text
     from radreason.report.comparison_page import page
     from radreason.report.table_text import as_csv, latex, markdown
 
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            found=f"{out}: cannot be made: {error.strerror or error}", expected="a folder to write to"
-        ) from None
+    make_folder(out)
     texts = {"compare.html": page(found)}
     for table in found.tables:
         for ending, text in ((".md", markdown(table)), (".csv", as_csv(table)), (".tex", latex(table))):

@@ -74,12 +74,13 @@ def correct(
         from radreason import correction_run
         from radreason.data.dataset import Dataset
         from radreason.explain.correction_fit import Settings
-        from radreason.input_files import write_text
+        from radreason.input_files import make_folder, write_text
         from radreason.report import correction_text
         from radreason.report.correction_plot import draw_correction
         from radreason.run_folder import write_json
 
         dataset = Dataset.open(data)
+        make_folder(out)
     settings = Settings(method=reliability, mode=mode, plays=plays, seed=seed)
     with progress(silent=json) as bar:
         task = bar.add_task("asking readers", total=None)
@@ -93,7 +94,6 @@ def correct(
 
         others = {name: corrected(other) for name, other in zip(names, beside or [], strict=True)}
         found = correction_run.beside(corrected(run), others)
-    out.mkdir(parents=True, exist_ok=True)
     document = correction_text.document(found)
     write_json(out / DOCUMENT, document)
     write_text(out / TABLE, correction_text.table_csv(found))

@@ -85,6 +85,7 @@ def report(
         from radreason.given import sources_of
         from radreason.given.images import images_of
         from radreason.given.takes import Takes
+        from radreason.input_files import make_folder
         from radreason.report.case_page.known import known
         from radreason.report.case_page.make import make
         from radreason.report.tested import Tested
@@ -95,7 +96,7 @@ def report(
         listed = sources_of(model, specs, place, series_uid=series_uid, dicom=dicom)
         patients = {} if dataset is None else {case.id: case.patient for case in dataset.cases}
         tested = Tested.of(model, patients)
-        out.mkdir(parents=True, exist_ok=True)
+        make_folder(out)
     refused: list[Refused] = []
     taught = {}
     written: list[dict[str, str]] = []
@@ -184,11 +185,11 @@ def card(
     with waiting("reading", silent=json):
         from radreason.data.dataset import Dataset
         from radreason.diagnoser import load
-        from radreason.input_files import write_text
+        from radreason.input_files import make_folder, write_text
         from radreason.report.model_card import card as written
 
+        make_folder(out.parent)
         text = written(load(run), run, Dataset.open(data), license_name)
-        out.parent.mkdir(parents=True, exist_ok=True)
         write_text(out, text)
     if json:
         print_json({"card": str(out)})

@@ -45,7 +45,7 @@ def trust(
     """
     with waiting("reading predictions", silent=json):
         from radreason.data.dataset import Dataset
-        from radreason.input_files import write_text
+        from radreason.input_files import make_folder, write_text
         from radreason.report import trust_text
         from radreason.report.trust_plot import draw_trust
         from radreason.run_folder import without_nan, write_json
@@ -54,7 +54,7 @@ def trust(
         found = examine(run, coverage, None if data is None else Dataset.open(data))
         document = trust_text.document(found)
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
+        make_folder(out)
         name = run.resolve().name
         write_text(out / PAGE, trust_text.page(found, name))
         write_text(out / COVERAGE, trust_text.coverage_csv(found))

@@ -55,7 +55,8 @@ def sources_of(
 ) -> list[tuple[int, Source]]:
     """List what is meant, numbered from 1, without reading any image."""
     takes = Takes.of(run)
-    found = [source for spec in specs for source in sources(spec, takes, place, series_uid, dicom)]
+    alone = len(specs) == 1
+    found = [source for spec in specs for source in sources(spec, takes, place, series_uid, dicom, alone)]
     return list(enumerate(_named_apart(found), 1))
 
 

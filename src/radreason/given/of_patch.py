@@ -42,9 +42,10 @@ class OfPatch:
             array = np.load(self.path, allow_pickle=False)
         except FileNotFoundError:
             raise InputError(found=f"{self.path}: no such file", expected=WHAT) from None
-        except (OSError, ValueError, EOFError) as error:
+        except (OSError, ValueError, EOFError):  # NumPy's own advice would be to load it unsafely
             raise InputError(
-                found=f"{self.path}: {str(error)[:100]}", expected="an array as NumPy saves it"
+                found=f"{self.path}: no array can be read from it",
+                expected="an array of numbers, as numpy.save writes it",
             ) from None
         shapes = shapes_of(takes)
         if not isinstance(array, np.ndarray) or array.shape not in shapes:

@@ -44,8 +44,13 @@ def sources(
     place: Place | None = None,
     series_uid: str | None = None,
     dicom: Path | None = None,
+    alone: bool = True,
 ) -> Iterator[Source]:
-    """Find what a user means; what makes no sense at all is refused here."""
+    """Find what a user means; what makes no sense at all is refused here.
+
+    A file that is no image of the run is refused at once if it is ``alone``; one of several costs itself
+    alone.
+    """
     path = Path(spec)
     if (split := _case_of(spec)) is not None:
         _refuse_place(spec, place)
@@ -67,7 +72,7 @@ def sources(
         _refuse_place(spec, place)
         yield from _of_table(path, takes, dicom)
     else:
-        yield _of_file(path, takes, place)
+        yield _of_file(path, takes, place) if alone else _usable(path, takes, place)
 
 
 def pseudonym(path: Path, place: object = None) -> str:
@@ -167,10 +172,10 @@ def _of_folder(path: Path, takes: Takes, place: Place | None, series_uid: str | 
     yield OfScan(found, place, pseudonym(Path(series.uid), place), str(path))
 
 
-def _usable(file: Path, takes: Takes) -> Source:
-    """Find what a file of a folder is; one that is nothing costs itself alone."""
+def _usable(file: Path, takes: Takes, place: Place | None = None) -> Source:
+    """Find what one file of several is; one that is nothing costs itself alone."""
     try:
-        return _of_file(file, takes, None)
+        return _of_file(file, takes, place)
     except InputError as error:
         return Unusable(pseudonym(file), str(file), error, (file,))
 

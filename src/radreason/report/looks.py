@@ -17,8 +17,7 @@ import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 
-from radreason.errors import InputError
-from radreason.input_files import write_bytes, write_text
+from radreason.input_files import make_folder, write_bytes, write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -78,12 +77,7 @@ def data_uri(content: bytes) -> str:
 
 def keep(figure: Figure, stem: Path) -> list[Path]:
     """Write a figure as STEM.svg and STEM.png."""
-    try:
-        stem.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            found=f"{stem.parent}: cannot be made: {error.strerror or error}", expected="a folder to write to"
-        ) from None
+    make_folder(stem.parent)
     paths = [Path(f"{stem}.svg"), Path(f"{stem}.png")]
     write_text(paths[0], '<?xml version="1.0" encoding="utf-8"?>\n' + svg(figure))
     write_bytes(paths[1], png(figure))
